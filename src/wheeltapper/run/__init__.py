@@ -1,0 +1,1 @@
+"""The one model of a run: frozen, no input or output, no judgement."""

@@ -1,0 +1,133 @@
+"""Run, Series, Segment. Frozen all the way down: arrays are read-only, so a rule cannot change its input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.finding import Place
+from wheeltapper.sources.record import Checkpoint, ClockName, Event, Fact, Floats, Ints, Note, Window
+
+Better = Literal["up", "down", "neither", "unknown"]
+Split = Literal["train", "val", "test"]
+
+__all__ = ["Better", "Checkpoint", "Event", "Fact", "Note", "Run", "Segment", "Series", "Split"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values over one clock, with what they mean and where each came from."""
+
+    name: str  # canonical and unique within the run: "train/loss", "val/accuracy", "lr"
+    raw: str  # as the file spelled it
+    quantity: str | None  # the meaning, from run/names.py: "loss", "accuracy", "psnr", "lr", ... None: unknown
+    split: Split | None
+    part: str | None  # component or data set: "rpn_cls" of train/loss_rpn_cls, "CC0_Val" of a psnr
+    unit: str | None
+    better: Better
+    clock: ClockName
+    at: Floats
+    values: Floats
+    files: tuple[str, ...]
+    file_of: Ints  # index into `files`, per point
+    lines: Ints
+    clocks: Mapping[ClockName, Floats] = field(default_factory=dict)
+    window: Window | None = None
+    rank: int | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.at, self.values, self.file_of, self.lines, *self.clocks.values()):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def finite(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return np.isfinite(self.values)
+
+    def place(self, index: int) -> Place:
+        """Where the point at `index` stands in what the run left behind."""
+        return Place(
+            file=self.files[int(self.file_of[index])] if self.files else None,
+            line=int(self.lines[index]),
+            series=self.name,
+            at=float(self.at[index]),
+        )
+
+    def on(self, clock: ClockName) -> Floats | None:
+        """The positions of the points on `clock`, if the record tells them."""
+        return self.at if clock == self.clock else self.clocks.get(clock)
+
+    def head(self, n: int) -> Series:
+        """The first n points: what a live observer had seen by then."""
+        return self._cut(slice(0, n))
+
+    def where(self, mask: np.ndarray[Any, Any]) -> Series:
+        return self._cut(mask)
+
+    def _cut(self, index: Any) -> Series:
+        return replace(
+            self,
+            at=self.at[index].copy(),
+            values=self.values[index].copy(),
+            file_of=self.file_of[index].copy(),
+            lines=self.lines[index].copy(),
+            clocks={name: track[index].copy() for name, track in self.clocks.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One launch of the run, from `start` to `end` on `clock`."""
+
+    index: int
+    clock: ClockName
+    start: float
+    end: float
+    kind: Literal["first", "resume", "relaunch"]  # relaunch: began again from the start
+    file: str
+    line: int  # the first line of the segment
+    why: str  # what told us that a new launch began here
+    dead_from: float | None = None  # its points from here on were overwritten by a later launch
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything known about one training run."""
+
+    name: str
+    root: str
+    formats: tuple[str, ...]
+    series: Mapping[str, Series]
+    dead: Mapping[str, tuple[Series, ...]] = field(default_factory=dict)  # overwritten branches, as evidence
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    configs: tuple[ConfigTree, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    events: tuple[Event, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    notes: tuple[Note, ...] = ()
+    files: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()  # training scripts and launch scripts found beside the run
+
+    def find(self, quantity: str, split: Split | None = None, *, whole: bool = True) -> list[Series]:
+        """Series of a quantity (and split); `whole` leaves out components such as train/loss_rpn_cls."""
+        return [
+            s
+            for s in self.series.values()
+            if s.quantity == quantity and (split is None or s.split == split) and not (whole and s.part)
+        ]
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        known = self.facts.get(name)
+        return default if known is None else known.value
+
+    def series_named(self, name: str) -> Series | None:
+        """By canonical name, else by the name the file used."""
+        if name in self.series:
+            return self.series[name]
+        return next((s for s in self.series.values() if s.raw == name), None)
