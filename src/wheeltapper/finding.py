@@ -8,7 +8,7 @@ different facts (design/003-three-answers.md).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 # What a claim may say of itself (KNOWLEDGE §0): decided by arithmetic or code; statistical with a stated
 # error rate; compatible with several causes; known to be normal here.
@@ -87,3 +87,28 @@ class Evidence:
     text: str
     group: str
     places: tuple[Place, ...] = ()
+
+
+# safe: the meaning of the run is kept or a plain error is mended. try: needs a trial. advice: shown, never
+# applied by us.
+Safety = Literal["safe", "try", "advice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One knob from its value now to another. `old` None: the knob is not set now."""
+
+    knob: str
+    old: Any
+    new: Any
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to change, how safe that is, and what must then be seen (else the diagnosis is withdrawn)."""
+
+    text: str
+    edits: tuple[Edit, ...] = ()
+    safety: Safety = "advice"
+    predicts: str = ""
