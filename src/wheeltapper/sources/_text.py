@@ -1,0 +1,356 @@
+"""Text as runs really leave it: any encoding, ANSI codes, tqdm's lone carriage returns, logging prefixes.
+
+Line numbers are always the file's own: a carriage return overwrites a line, it does not start one, so every
+state of a progress bar carries the number of the line it was drawn on. Files are read in chunks, so memory
+does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from wheeltapper.sources import Head
+from wheeltapper.sources.record import Note
+
+CHUNK_BYTES = 1 << 20  # large enough that per-chunk costs vanish, small beside any array we keep
+LINE_BYTES = 1 << 20  # a longer line is an echoed tensor or base64, never a log row: skipped, with a Note
+
+ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROL = (*range(8), *range(14, 19), *range(20, 26), 28, 29)  # not backspace: Keras draws bars with it
+_BACKSPACES = re.compile("\x08+")
+# UTF-8 read as cp1252 and written again: "â€™", "Ã©", "ðŸš€".
+_MOJIBAKE = re.compile("â€|â–|Ã[\xa0-\xbf]|ðŸ|Ä±ÅŸ")
+
+NUMBER = (
+    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
+    r"|1\.\#(?:QNAN|SNAN|IND|INF)\d*|(?i:nan(?:\(\w+\))?|inf(?:inity)?)(?![A-Za-z_]))"
+)
+_NUMBER = re.compile(NUMBER)
+_MEASURE = re.compile(rf"\s*({NUMBER})\s*([%A-Za-zµ/]*(?:/[A-Za-z]+)?)\s*\Z")
+
+
+def _value(text: str) -> float:
+    if "," in text:
+        text = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:  # what C prints on Windows, and "-nan(ind)"
+        low = text.lower()
+        if "inf" in low:
+            return float("-inf") if low.startswith("-") else float("inf")
+        return float("nan")
+
+
+def measure(text: str) -> tuple[float, str] | None:
+    """A number and the unit written after it; None if the text is not one number.
+
+    >>> measure("1.71 GB"), measure("41.43%"), measure("26.1 it/s"), measure("1,000"), measure("N/A")
+    ((1.71, 'GB'), (41.43, '%'), (26.1, 'it/s'), (1000.0, ''), None)
+    """
+    found = _MEASURE.match(text)
+    return (_value(found[1]), found[2]) if found else None
+
+
+def number(text: str) -> float | None:
+    """The number a cell or a value holds, as written (41.43% is 41.43); None if it is not a number.
+
+    >>> number("-inf"), number("1.2e-3"), number("1.71 GB"), number("low")
+    (-inf, 0.0012, 1.71, None)
+    """
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        found = measure(text)
+        return found[0] if found else None
+
+
+# ---------------------------------------------------------------- decoding
+
+
+def _encoding(data: bytes) -> str:
+    """utf-8, utf-16-le, utf-16-be, or "" for binary. PowerShell's `>` writes UTF-16."""
+    if data.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if data.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
+    head = data[:4096]
+    if b"\x00" in head:
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if odd > 0.7 * len(head[1::2]) and even == 0:
+            return "utf-16-le"
+        if even > 0.7 * len(head[::2]) and odd == 0:
+            return "utf-16-be"
+    control = sum(head.count(byte) for byte in _CONTROL)
+    return "" if control > 0.05 * len(head) else "utf-8"
+
+
+def _utf8(raw: bytes) -> tuple[str, int]:
+    """The text, and how many lines were not UTF-8. A line without any valid sequence is Latin-1."""
+    try:
+        return raw.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        pass
+    bad = 0
+    out = []
+    for line in raw.split(b"\n"):
+        try:
+            out.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            bad += 1
+            text = line.decode("utf-8", errors="replace")
+            foreign = {c for c in text if c > "\x7f"}
+            out.append(line.decode("latin-1") if foreign == {"\ufffd"} else text)
+    return "\n".join(out), bad
+
+
+def _clean(text: str) -> str:
+    """Without ANSI codes and NULs; backspaces as carriage returns; CRLF as LF. No newline is lost."""
+    if "\x1b" in text:
+        text = ANSI.sub("", text)
+    if "\x08" in text:
+        text = _BACKSPACES.sub("\r", text)
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    if "\r" in text:
+        text = text.replace("\r\r\n", "\n").replace("\r\n", "\n")
+    return text
+
+
+def decode(data: bytes) -> tuple[str, list[str]]:
+    """The text of a small file, cleaned, and what had to be repaired. Lone carriage returns are kept.
+
+    >>> decode(b"\\x1b[34mloss\\x1b[0m: 1\\r\\n")
+    ('loss: 1\\n', [])
+    """
+    notes: list[str] = []
+    encoding = _encoding(data)
+    if encoding.startswith("utf-16"):
+        text = data.decode(encoding, errors="replace")
+        notes.append("the file is UTF-16")
+    elif not encoding:
+        text = data.decode("latin-1")
+        notes.append("the file looks binary")
+    else:
+        text, bad = _utf8(data)
+        if bad:
+            notes.append(f"{bad} lines are not UTF-8; read as Latin-1")
+    text = text.removeprefix("\ufeff")
+    if "\x00" in text:
+        notes.append("NUL bytes left out")
+    if _MOJIBAKE.search(text):
+        notes.append("some text is double-encoded (mojibake); numbers are not touched by it")
+    return _clean(text), notes
+
+
+@lru_cache(maxsize=4)
+def head_text(head: Head) -> str:
+    """The cleaned start of a file with carriage returns as line ends, for sniffing; "" for binary files."""
+    if not _encoding(head.data):
+        return ""
+    return decode(head.data)[0].replace("\r", "\n")
+
+
+# ---------------------------------------------------------------- lines
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive lines with their numbers; a line with carriage returns gives one entry per state."""
+
+    numbers: Sequence[int]
+    lines: list[str]
+
+
+def chunks(path: Path, notes: list[Note]) -> Iterator[Chunk]:
+    """The lines of a text file, chunk by chunk. What had to be repaired or skipped is added to `notes`."""
+    name = str(path)
+    first = 1
+    bad = nul = mojibake = 0
+    for raw in _whole_lines(path, notes):
+        text, wrong = _utf8(raw)
+        bad += wrong
+        if first == 1:
+            text = text.removeprefix("\ufeff")
+        nul += "\x00" in text
+        mojibake += not text.isascii() and _MOJIBAKE.search(text) is not None
+        text = _clean(text)
+        lines = text.split("\n")
+        count = len(lines) - 1
+        if not lines[-1]:
+            lines.pop()
+        if "\r" in text:
+            numbers: list[int] = []
+            states: list[str] = []
+            for n, line in enumerate(lines, first):
+                for state in line.split("\r"):
+                    if state and not state.isspace():
+                        numbers.append(n)
+                        states.append(state)
+            yield Chunk(numbers, states)
+        else:
+            yield Chunk(range(first, first + len(lines)), lines)
+        first += count
+    if bad:
+        notes.append(Note(f"{bad} lines are not UTF-8; read as Latin-1", name, level="repaired"))
+    if nul:
+        notes.append(Note("NUL bytes left out", name, level="repaired"))
+    if mojibake:
+        text = "some text is double-encoded (mojibake); numbers are not touched by it"
+        notes.append(Note(text, name, level="info"))
+
+
+def _whole_lines(path: Path, notes: list[Note]) -> Iterator[bytes]:
+    """UTF-8 bytes cut only after a line end or a carriage return; lines over the limit are left out."""
+    name = str(path)
+    line = 1
+    try:
+        with path.open("rb") as file:
+            block = file.read(CHUNK_BYTES)
+            encoding = _encoding(block)
+            if not encoding:
+                notes.append(Note("binary data, not a text log", name, level="lost"))
+                return
+            wide = codecs.getincrementaldecoder(encoding)(errors="replace") if encoding != "utf-8" else None
+            if wide:
+                notes.append(Note("the file is UTF-16", name, level="repaired"))
+            rest = b""
+            skipping = 0
+            while block:
+                data = rest + (wide.decode(block).encode("utf-8", "replace") if wide else block)
+                block = file.read(CHUNK_BYTES)
+                cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+                if skipping:
+                    ends = [p for p in (data.find(b"\n"), data.find(b"\r")) if p >= 0]
+                    start = min(ends, default=len(data))
+                    skipping += start
+                    if start < len(data):
+                        notes.append(_too_long(name, line, skipping))
+                        skipping = 0
+                    data, cut = data[start:], max(cut - start, 0)
+                if cut:
+                    yield data[:cut]
+                    line += data.count(b"\n", 0, cut)
+                rest = data[cut:]
+                if len(rest) > LINE_BYTES:
+                    skipping, rest = len(rest), b""
+            if skipping:
+                notes.append(_too_long(name, line, skipping))
+            elif rest:
+                yield rest
+    except OSError as error:
+        notes.append(Note(f"reading stopped: {error.strerror}", name, line, level="lost"))
+
+
+def _too_long(name: str, line: int, size: int) -> Note:
+    text = f"a line of {size / 1e6:.1f} MB was left out: no log row is that long"
+    return Note(text, name, line, level="lost")
+
+
+# ---------------------------------------------------------------- logging prefixes
+
+_DATE = r"\d{4}[-/]\d\d[-/]\d\d[ T_-]\d\d:\d\d:\d\d(?:[.,:]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"
+_US_DATE = r"\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d+)?"
+_LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE|SUCCESS)"
+_TOKEN = re.compile(
+    r"[ \t]*(?:"
+    r"\[default(?P<r1>\d+)\]:|\[[Rr]ank[ :]?(?P<r2>\d+)\]:?|\[\d+,(?P<r3>\d+)\]<std\w+>:"
+    r"|\(\w+ pid=\d+(?:, ip=[\d.]+)?\)"
+    rf"|\[?(?P<time>{_DATE}|{_US_DATE})(?:\s+(?P<name1>[\w.]+)\]:?|\])?"
+    r"|\[\d\d:\d\d:\d\d\]|\d+:\d\d:\d\d(?= - )"
+    rf"|\[?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
+    r"|[-|:](?=\s)|\|"
+    r"|(?P<name3>[A-Za-z_][\w.]*)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"
+    r")"
+)
+_RANKS = ("r1", "r2", "r3")
+_SRUN = re.compile(r" *(\d{1,5}): ?(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What a logger wrote before the message. `end` is where the message starts."""
+
+    end: int = 0
+    time: tuple[int, int] | None = None  # the span of the time stamp
+    level: str | None = None
+    logger: str | None = None
+    rank: int | None = None
+
+
+NO_PREFIX = Prefix()
+
+
+def prefix_of(line: str, *, numbered: bool = False) -> Prefix:
+    """Time stamp, level, logger name and rank at the start of a line.
+
+    `numbered`: every line begins with a task number ("3: "), as `srun -l` writes it. It must be told, for
+    a bare number may as well be a step.
+
+    >>> line = "2025-12-09 12:01:43,175 INFO: [epoch: 0]"
+    >>> found = prefix_of(line); line[found.end :], found.level
+    ('[epoch: 0]', 'INFO')
+    >>> prefix_of("[default7]: iteration 1").rank
+    7
+    """
+    end = 0
+    time: tuple[int, int] | None = None
+    level = logger = None
+    rank: int | None = None
+    if numbered and (task := _SRUN.match(line)):
+        rank, end = int(task[1]), task.end()
+    for _ in range(9):
+        token = _TOKEN.match(line, end)
+        if token is None:
+            break
+        if token.lastgroup is None and end == 0 and token[0].strip() in {"-", "|", ":"}:
+            break  # a list item or a table, not a logger
+        if token["name3"] or token["name4"] or token["name5"]:
+            if time is None and level is None:
+                break  # a word before a dash is only a logger's name after a time or a level
+            logger = logger or token["name3"] or token["name4"] or token["name5"]
+        if token["time"]:
+            if time is not None:
+                break
+            time = token.span("time")
+            logger = logger or token["name1"]
+        elif token["level"]:
+            if level is not None:
+                break
+            level = token["level"]
+            logger = logger or token["name2"]
+        for key in _RANKS:
+            if token[key]:
+                rank = int(token[key])
+        end = token.end()
+    if end == 0:
+        return NO_PREFIX
+    if line.startswith(" ", end):
+        end += len(line) - end - len(line[end:].lstrip(" "))
+    return Prefix(end, time, level, logger, rank)
+
+
+def seconds(stamp: str) -> float | None:
+    """A time stamp as seconds since 1970. Read as UTC: logs do not say their zone, and differences count.
+
+    >>> seconds("2025-12-09 12:01:43,500") - seconds("2025-12-09T12:01:40")
+    3.5
+    """
+    text = stamp.strip().replace("/", "-").replace(",", ".").replace("_", " ")
+    if text[2:3] == "-":  # 09-02-20 13:55:22, or 08-21 10:01:02 without a year
+        day, _, clock = text.partition(" ")
+        parts = day.split("-")
+        year = "1970" if len(parts) == 2 else parts[2] if len(parts[2]) == 4 else f"20{parts[2]}"
+        text = f"{year}-{parts[0]}-{parts[1]} {clock}"
+    if len(text) > 10 and text[10] == "-":
+        text = text[:10] + " " + text[11:]
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
