@@ -1,4 +1,4 @@
-"""What a diagnosis says, as plain frozen data. Everything a report shows is in here; renderers compute nothing.
+"""What a diagnosis says, as plain frozen data. All that a report shows is in here; renderers compute nothing.
 
 Edit and Remedy are defined in finding.py, because causes (to the left of this layer) offer them.
 """
