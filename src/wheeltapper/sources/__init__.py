@@ -82,11 +82,12 @@ def readings_of(path: Path) -> list[Reading]:
     try:
         head = head_of(path)
     except OSError as error:
-        return [Reading(str(path), "unreadable", notes=(Note(f"cannot be opened: {error.strerror}", str(path), level="lost"),))]
+        note = Note(f"cannot be opened: {error.strerror}", str(path), level="lost")
+        return [Reading(str(path), "unreadable", notes=(note,))]
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings: list[Reading] = reader.read(path)
         if any(r.points or r.configs or r.events or r.checkpoints or r.facts for r in readings):
             return readings
         first = first or readings
-    return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path), level="info"),))]
+    return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path)),))]

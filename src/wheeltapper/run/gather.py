@@ -1,0 +1,232 @@
+"""A path -> the runs that lie there. Walks bounded, groups files into runs, hands each group to merge."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from wheeltapper.errors import InputError, NothingToRead
+from wheeltapper.run.merge import merge
+from wheeltapper.run.model import Run
+from wheeltapper.sources import readings_of
+from wheeltapper.sources.record import Note, Reading
+
+MOST_FILES = 20_000  # a folder with more is a data set, not a run; the walk stops and says so
+MOST_DEPTH = 12
+SKIP_FOLDERS = {
+    ".git",
+    "node_modules",
+    "__pycache__",
+    ".venv",
+    "venv",
+    "site-packages",
+    ".cache",
+    "visualization",
+    "images",
+}
+# What is never a record of training, by its ending: cheaper than opening each.
+SKIP_ENDINGS = {
+    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".mp4", ".avi", ".wav", ".mp3", ".flac",
+    ".pdf", ".npy", ".npz", ".parquet", ".arrow", ".lmdb", ".mdb", ".html", ".css", ".js", ".ipynb", ".md", ".rst",
+    ".pyc", ".so", ".whl", ".gz", ".zip", ".tar", ".bz2", ".xz", ".lock", ".ttf", ".svg",
+}  # fmt: skip
+# Folders that belong to the run above them.
+PART_OF_RUN = re.compile(
+    r"^(checkpoint-\d+|checkpoints?(-meta)?|ckpts?|logs?|tb|tensorboard(_logs?)?|tb_logs?|tb_logger|events?|models?|weights|"
+    r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags)$",
+    re.IGNORECASE,
+)
+NOT_FOR_US = {"package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
+              "tokenizer_config.json", "generation_config.json", "MANIFEST.csv"}  # fmt: skip
+
+
+def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None) -> list[Run]:
+    """Every run at a file or folder. Raises NothingToRead when there is none."""
+    top = Path(path)
+    if not top.exists():
+        raise InputError(f"there is no {top}", do="Give the path of a log, a config, a checkpoint or a run folder.")
+    if top.is_file():
+        readings = readings_of(top)
+        return _by_key(readings, top.stem, str(top), [])
+    files, notes = _walk(top)
+    groups: dict[Path, list[Reading]] = defaultdict(list)
+    scripts: dict[Path, list[str]] = defaultdict(list)
+    for file in files:
+        if progress:
+            progress(str(file))
+        home = _home(file, top)
+        if file.suffix == ".py" and not re.search(r"config|cfg", file.name, re.IGNORECASE):
+            scripts[home].append(str(file))
+            continue
+        if file.suffix in {".sh", ".bash"}:
+            scripts[home].append(str(file))
+        found = [r for r in readings_of(file) if _tells_something(r)]
+        groups[home] += found
+    runs = _runs_of(groups, scripts, top)
+    if not runs:
+        raise NothingToRead(
+            f"{top} holds {len(files)} files and none of them reads as a log, a config or a checkpoint of a run.",
+            do="Point at the folder the training wrote to, or at one file; `wheeltapper show --help` lists the formats.",
+        )
+    if notes:
+        runs[0] = _with_notes(runs[0], notes)
+    return runs
+
+
+def _with_notes(run: Run, notes: list[Note]) -> Run:
+    return replace(run, notes=(*run.notes, *notes))
+
+
+def _tells_something(reading: Reading) -> bool:
+    return bool(
+        reading.points
+        or reading.configs
+        or reading.events
+        or reading.checkpoints
+        or reading.facts
+        or any(note.level == "lost" for note in reading.notes)
+        or reading.format not in {"not understood"}
+    )
+
+
+def _walk(top: Path) -> tuple[list[Path], list[Note]]:
+    """Files below `top` in natural order, each real folder once (a symlink loop is walked once)."""
+    seen: set[tuple[int, int]] = set()
+    out: list[Path] = []
+    notes: list[Note] = []
+
+    def walk(folder: Path, depth: int) -> Iterator[Path]:
+        try:
+            info = folder.stat()
+            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        except OSError as error:
+            notes.append(Note(f"folder cannot be read: {error.strerror}", str(folder), level="lost"))
+            return
+        if (info.st_dev, info.st_ino) in seen:
+            return
+        seen.add((info.st_dev, info.st_ino))
+        if depth > MOST_DEPTH:
+            notes.append(Note(f"folders deeper than {MOST_DEPTH} are not read", str(folder), level="lost"))
+            return
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    if entry.name not in SKIP_FOLDERS:
+                        yield from walk(Path(entry.path), depth + 1)
+                elif entry.is_file() and entry.name not in NOT_FOR_US and _worth_opening(entry.name):
+                    yield Path(entry.path)
+            except OSError as error:
+                notes.append(Note(f"cannot be read: {error.strerror}", entry.path, level="lost"))
+
+    for file in walk(top, 0):
+        if len(out) >= MOST_FILES:
+            notes.append(Note(f"more than {MOST_FILES} files; the rest is not read", str(top), level="lost"))
+            break
+        out.append(file)
+    return out, notes
+
+
+def _worth_opening(name: str) -> bool:
+    return Path(name).suffix.lower() not in SKIP_ENDINGS
+
+
+def _home(file: Path, top: Path) -> Path:
+    """The folder of the run that a file belongs to, never above `top`."""
+    folder = file.parent
+    while folder != top and PART_OF_RUN.match(folder.name):
+        folder = folder.parent
+    return folder
+
+
+def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], top: Path) -> list[Run]:
+    measured = {home: readings for home, readings in groups.items() if any(r.points for r in readings)}
+    runs: list[Run] = []
+    for home, readings in groups.items():
+        if home in measured:
+            extra = [
+                r
+                for above in home.parents
+                if above in groups and above not in measured and _within(above, top)
+                for r in groups[above]
+            ]
+            label = home.name or str(home)
+            near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
+            for cluster in _apart(readings):
+                runs += _by_key(
+                    [*cluster, *extra],
+                    label if len(_apart(readings)) == 1 else _stem(cluster),
+                    str(home),
+                    near,
+                )
+    if not measured:
+        everything = [r for readings in groups.values() for r in readings]
+        near = [s for found in scripts.values() for s in found]
+        if any(_tells_something(r) for r in everything) and everything:
+            runs += _by_key(everything, top.name, str(top), near)
+        elif near:
+            runs.append(merge([], name=top.name, root=str(top), scripts=near))
+    return runs
+
+
+def _within(folder: Path, top: Path) -> bool:
+    return folder == top or top in folder.parents
+
+
+def _stem(cluster: list[Reading]) -> str:
+    return Path(next(r.file for r in cluster if r.points)).stem
+
+
+def _apart(readings: list[Reading]) -> list[list[Reading]]:
+    """Files of one folder that tell different runs (seed1.csv, seed2.csv) become clusters of their own.
+
+    Two files are different runs when they have one format, start at the same place, and disagree where
+    they overlap, and their names are not time stamps of successive launches.
+    """
+    measured = [r for r in readings if r.points and r.key is None]
+    rest = [r for r in readings if not (r.points and r.key is None)]
+    clusters: list[list[Reading]] = []
+    for reading in measured:
+        home = next((c for c in clusters if not any(_differ(reading, other) for other in c)), None)
+        if home is None:
+            clusters.append([reading])
+        else:
+            home.append(reading)
+    if len(clusters) < 2:
+        return [readings]
+    return [[*cluster, *rest] for cluster in clusters]
+
+
+_STAMP = re.compile(r"\d{8}[_-]?\d{4,6}|\d{4}-\d\d-\d\d|tfevents\.\d{9,}")
+
+
+def _differ(a: Reading, b: Reading) -> bool:
+    if a.format != b.format or a.file == b.file:
+        return False
+    if _STAMP.search(Path(a.file).name) and _STAMP.search(Path(b.file).name):
+        return False
+    mine = {(p.name, p.split, p.clock): p for p in a.points}
+    for q in b.points:
+        p = mine.get((q.name, q.split, q.clock))
+        if p is None or len(p.at) < 3 or len(q.at) < 3 or p.at[0] != q.at[0]:
+            continue
+        common = min(len(p.at), len(q.at))
+        if (p.at[:common] == q.at[:common]).all() and not (p.values[:common] == q.values[:common]).all():
+            return True
+    return False
+
+
+def _by_key(readings: list[Reading], name: str, root: str, scripts: list[str]) -> list[Run]:
+    keys = list(dict.fromkeys(r.key for r in readings if r.key is not None))
+    if not keys:
+        return [merge(readings, name=name, root=root, scripts=scripts)]
+    loose = [r for r in readings if r.key is None]
+    if len(keys) == 1:
+        return [merge(readings, name=name, root=root, scripts=scripts)]
+    return [
+        merge([*(r for r in readings if r.key == key), *loose], name=f"{name}/{key}", root=root, scripts=scripts)
+        for key in keys
+    ]

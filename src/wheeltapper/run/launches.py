@@ -1,0 +1,101 @@
+"""Where one launch of a run ends and the next begins, from falling positions and from what the log says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.run.model import Segment
+from wheeltapper.sources.record import Event, Floats, Points
+
+
+def find_launches(points: list[Points], events: tuple[Event, ...]) -> tuple[dict[str, Any], tuple[Segment, ...]]:
+    """Per file, the lines at which a new launch begins; and the segments they make."""
+    by_file: dict[str, list[Points]] = defaultdict(list)
+    for p in points:
+        by_file[p.file].append(p)
+    starts: dict[str, Any] = {}
+    segments: list[Segment] = []
+    for file, members in by_file.items():
+        cuts = _cut_lines(members)
+        first_line = min(int(p.lines[0]) for p in members)
+        last_line = max(int(p.lines[-1]) for p in members)
+        words = {
+            int(e.line): e
+            for e in events
+            if e.file == file and e.kind in ("resume", "start") and first_line < e.line <= last_line
+        }
+        for line in words:  # a launch that says so; unless a fall nearby already marks it
+            if not any(_same_gap(members, line, cut) for cut in cuts):
+                cuts.append(line)
+        lines = np.unique(np.asarray([first_line, *cuts], dtype=np.int64))
+        starts[file] = (lines, len(segments))
+        segments += _segments_of(file, members, lines, len(segments))
+    return starts, tuple(segments)
+
+
+def _same_gap(members: list[Points], a: int, b: int) -> bool:
+    low, high = min(a, b), max(a, b)
+    return not any(bool(np.any((p.lines >= low) & (p.lines < high))) for p in members)
+
+
+def _cut_lines(members: list[Points]) -> list[int]:
+    """Lines where positions fall. A fall in one series tells only that a launch began between two of its
+    lines; the fewest lines that explain every fall are taken (interval stabbing)."""
+    falls: list[tuple[int, int]] = []
+    for p in members:
+        falls += [(int(p.lines[i - 1]), int(p.lines[i])) for i in _falls(p.at)]
+    falls.sort(key=lambda gap: gap[1])
+    cuts: list[int] = []
+    for before, line in falls:
+        if not cuts or cuts[-1] <= before:
+            cuts.append(line)
+    return cuts
+
+
+def _falls(at: Floats) -> list[int]:
+    """Indices where a new launch begins: the position falls, and not merely by lines out of order."""
+    steps = np.diff(at)
+    spots = np.flatnonzero(steps < 0) + 1
+    if not len(spots):
+        return []
+    usual = float(np.median(np.abs(steps[steps != 0]))) if np.any(steps != 0) else 1.0
+    kept = []
+    for i in spots.tolist():
+        swapped = (
+            at[i - 1] - at[i] <= usual and i + 1 < len(at) and at[i + 1] > at[i - 1] and (i < 2 or at[i] > at[i - 2])
+        )
+        if not swapped:
+            kept.append(i)
+    return kept
+
+
+def _segments_of(file: str, members: list[Points], lines: Any, base: int) -> list[Segment]:
+    main = max(members, key=lambda p: len(p.at))
+    clock = main.clock
+    out: list[Segment] = []
+    begin: float | None = None
+    for k, line in enumerate(lines.tolist()):
+        stop = int(lines[k + 1]) if k + 1 < len(lines) else np.iinfo(np.int64).max
+        spots = [p.at[(p.lines >= line) & (p.lines < stop)] for p in members if p.clock == clock]
+        inside = np.concatenate(spots) if spots else np.empty(0)
+        inside = inside[np.isfinite(inside)]
+        if not len(inside):
+            continue
+        low, high = float(inside.min()), float(inside.max())
+        begin = low if begin is None else begin
+        if not out:
+            kind, why = "first", "the first line with values"
+        else:
+            spacing = (out[0].end - out[0].start) / max(len(main.at) - 1, 1)
+            again = low <= begin + spacing
+            kind = "relaunch" if again else "resume"
+            why = (
+                f"{clock} falls from {out[-1].end:g} to {low:g}"
+                if low <= out[-1].end
+                else f"the log says so, at {clock} {low:g}"
+            )
+        out.append(Segment(base + len(out), clock, low, high, kind, file, int(line), why))  # type: ignore[arg-type]
+    return out

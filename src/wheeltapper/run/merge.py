@@ -1,0 +1,372 @@
+"""Readings of one run -> Run: restarts, rewinds, duplicates, several files, several ranks.
+
+A position that falls is a restart. The later launch wins from where it began; what it overwrote is kept
+as a dead branch, because it is evidence (of a crash, a resume that jumped, a curve that differs). Files
+that tell the same thing twice are recognised by their values and kept once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.run.launches import find_launches
+from wheeltapper.run.model import Run, Segment, Series
+from wheeltapper.run.names import Meaning, canonical, meaning_of
+from wheeltapper.sources.record import Fact, Floats, Note, Points, Reading
+
+SAME = 2e-5  # relative: a float32 rounds at 6e-8, a log that prints five digits at 1e-5 of its value
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A stretch of one series, in one launch of one file, with rising positions."""
+
+    launch: int
+    at: Floats
+    values: Floats
+    lines: Any
+    file: str
+    clocks: dict[Any, Floats]
+
+    def cut(self, keep: Any) -> _Chunk:
+        return replace(
+            self,
+            at=self.at[keep],
+            values=self.values[keep],
+            lines=self.lines[keep],
+            clocks={name: track[keep] for name, track in self.clocks.items()},
+        )
+
+
+def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequence[str] = ()) -> Run:
+    """One Run out of everything its files told."""
+    notes: list[Note] = [note for reading in readings for note in reading.notes]
+    points = [p for reading in readings for p in reading.points if len(p.values)]
+    points, rank_notes = _main_rank(points)
+    notes += rank_notes
+    points = _in_time_order(points)
+    events = tuple(event for reading in readings for event in reading.events)
+    launches, segments = find_launches(points, events)
+    grouped = _grouped(points)
+    series: dict[str, Series] = {}
+    dead: dict[str, tuple[Series, ...]] = {}
+    for label, (members, meaning) in grouped.items():
+        live, overwritten, dropped = _weave([_chunks(p, launches) for p in members], segments)
+        series[label] = _series(label, members[0], meaning, live)
+        if overwritten:
+            dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
+        notes += dropped
+    segments = _dead_from(segments)
+    facts = _facts(readings, series)
+    return Run(
+        name=name,
+        root=root,
+        formats=tuple(dict.fromkeys(reading.format for reading in readings)),
+        series=dict(sorted(series.items(), key=lambda item: _order(item[1]))),
+        dead=dead,
+        facts=facts,
+        configs=tuple(tree for reading in readings for tree in reading.configs),
+        checkpoints=_unique_checkpoints(readings),
+        events=events,
+        segments=segments,
+        notes=tuple(notes),
+        files=tuple(dict.fromkeys(reading.file for reading in readings)),
+        scripts=tuple(scripts),
+    )
+
+
+def _order(series: Series) -> tuple[int, int, str]:
+    """Whole losses first, then metrics, then components, then the machine."""
+    rank = {"loss": 0, "lr": 3, "grad_norm": 3, "loss_scale": 3, "duration": 6, "throughput": 6, "memory": 6}
+    level = rank.get(series.quantity or "", 2 if series.quantity else 5)
+    return (
+        level + (1 if series.part else 0),
+        {"train": 0, "val": 1, "test": 2}.get(series.split or "", 3),
+        series.name,
+    )
+
+
+def _main_rank(points: list[Points]) -> tuple[list[Points], list[Note]]:
+    ranks = {p.rank for p in points if p.rank is not None}
+    if len(ranks) < 2:
+        return points, []
+    keep = min(ranks)
+    file = next(p.file for p in points if p.rank is not None)
+    text = f"{len(ranks)} ranks log here; the series are those of rank {keep}"
+    return [p for p in points if p.rank in (None, keep)], [Note(text, file)]
+
+
+def _in_time_order(points: list[Points]) -> list[Points]:
+    """Files in the order they were written: by wall time where it is logged, else by natural name."""
+
+    def first_second(p: Points) -> float:
+        track = p.clocks.get("second")
+        return float(track[0]) if track is not None and len(track) and track[0] > 1e8 else float("inf")
+
+    began: dict[str, float] = defaultdict(lambda: float("inf"))
+    for p in points:
+        began[p.file] = min(began[p.file], first_second(p))
+    return sorted(points, key=lambda p: (began[p.file], _natural(p.file)))
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    out: list[tuple[int, int, str]] = []
+    digits = ""
+    for char in text + "\0":
+        if char.isdigit():
+            digits += char
+            continue
+        if digits:
+            out.append((0, int(digits[:18]), ""))
+            digits = ""
+        out.append((1, 0, char))
+    return out
+
+
+def _chunks(p: Points, launches: dict[str, Any]) -> list[_Chunk]:
+    lines, base = launches[p.file]
+    launch = base + np.searchsorted(lines, p.lines, side="right") - 1
+    out = []
+    for number in np.unique(launch).tolist():
+        keep = np.flatnonzero(launch == number)
+        if len(keep) > 1 and bool(np.any(np.diff(p.at[keep]) < 0)):
+            keep = keep[np.argsort(p.at[keep], kind="stable")]  # lines out of order within a launch
+        out.append(
+            _Chunk(
+                int(number),
+                p.at[keep],
+                p.values[keep],
+                p.lines[keep],
+                p.file,
+                {c: t[keep] for c, t in p.clocks.items()},
+            )
+        )
+    return out
+
+
+def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[list[_Chunk], list[_Chunk], list[Note]]:
+    """Live chunks in order, overwritten chunks, and notes on what was told twice."""
+    chunks = [chunk for column in columns for chunk in column]
+    live: list[_Chunk] = []
+    dead: list[_Chunk] = []
+    notes: list[Note] = []
+    displaced = _displaced_launches(segments)
+    for chunk in chunks:
+        chunk, repeated = _without_repeats(chunk)
+        if repeated:
+            notes.append(
+                Note(
+                    f"{repeated} rows stand twice with equal values; kept once",
+                    chunk.file,
+                    int(chunk.lines[0]),
+                    "repaired",
+                )
+            )
+        if chunk.launch in displaced:
+            dead.append(chunk)
+            continue
+        start = float(chunk.at[0])
+        kept: list[_Chunk] = []
+        copy = False
+        for old in live:
+            overlap = old.at >= start
+            if not np.any(overlap):
+                kept.append(old)
+                continue
+            if old.file != chunk.file and _tells_the_same(old, chunk):
+                copy = True
+                kept.append(old)
+                continue
+            if not np.all(overlap):
+                kept.append(old.cut(~overlap))
+            dead.append(old.cut(overlap))
+        if copy:
+            known = np.concatenate([old.at for old in kept])
+            new = ~np.isin(chunk.at, known)
+            if np.any(new):
+                kept.append(chunk.cut(new))
+        else:
+            kept.append(chunk)
+        live = sorted(kept, key=lambda c: float(c.at[0]))
+    return live, dead, notes
+
+
+def _displaced_launches(segments: tuple[Segment, ...]) -> set[int]:
+    """Where a run was begun again from the start, the launch that went furthest is the run (the last, if
+    several went as far); the others are displaced."""
+    files = {s.file for s in segments if s.kind == "relaunch"}
+    families: list[list[Segment]] = []
+    for segment in segments:
+        if segment.file not in files:
+            continue
+        if segment.kind == "relaunch" or not families or segment.file != families[-1][-1].file:
+            families.append([segment])
+        else:
+            families[-1].append(segment)
+    if not families:
+        return set()
+    reach = [max(s.end for s in family) for family in families]
+    chosen = max(range(len(families)), key=lambda i: (reach[i], i))
+    return {s.index for i, family in enumerate(families) if i != chosen for s in family}
+
+
+def _without_repeats(chunk: _Chunk) -> tuple[_Chunk, int]:
+    same = np.zeros(len(chunk.at), dtype=bool)
+    same[1:] = (np.diff(chunk.at) == 0) & _equal(chunk.values[1:], chunk.values[:-1])
+    return (chunk.cut(~same), int(same.sum())) if np.any(same) else (chunk, 0)
+
+
+def _equal(a: Floats, b: Floats) -> Any:
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - b) <= SAME * np.maximum(np.abs(a), np.abs(b))
+    return close | (np.isnan(a) & np.isnan(b)) | (a == b)
+
+
+def _tells_the_same(a: _Chunk, b: _Chunk) -> bool:
+    """Two files tell one launch: their values agree at nearly all positions that both have."""
+    common, ia, ib = np.intersect1d(a.at, b.at, return_indices=True)
+    return len(common) > 0 and float(np.mean(_equal(a.values[ia], b.values[ib]))) >= 0.9
+
+
+def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
+    """Points by canonical name. Names that collide keep the spelling of the file to tell them apart."""
+    wanted: dict[str, dict[tuple[str, str | None, str], list[Points]]] = defaultdict(lambda: defaultdict(list))
+    meanings: dict[tuple[str, str | None], Meaning] = {}
+    for p in points:
+        meaning = meaning_of(p.name, p.split, p.unit)
+        meanings[(p.name, p.split)] = meaning
+        window = p.window or meaning.window or ""
+        wanted[canonical(meaning, p.name, p.about)][(p.name, p.split, window)].append(p)
+    out: dict[str, tuple[list[Points], Meaning]] = {}
+    for label, spellings in wanted.items():
+        spellings = _one_story(spellings)
+        lead = _plainest(list(spellings))
+        for spelling, members in spellings.items():
+            raw, split, window = spelling
+            own = label
+            if spelling != lead:
+                own = (
+                    f"{label}@{window}" if window and sum(s[2] == window for s in spellings) == 1 else f"{label}.{raw}"
+                )
+            while own in out:
+                own += "'"
+            clocks = {p.clock for p in members}
+            if len(clocks) > 1:  # one name on two clocks: keep the finer story, in its own series each
+                for clock in sorted(clocks):
+                    same = [p for p in members if p.clock == clock]
+                    out[own if clock == members[0].clock else f"{own}@{clock}"] = (
+                        same,
+                        meanings[(raw, split)],
+                    )
+            else:
+                out[own] = (members, meanings[(raw, split)])
+    return out
+
+
+def _one_story(spellings: dict[tuple[str, str | None, str], list[Points]]) -> dict[Any, list[Points]]:
+    """Two spellings of one quantity in two files (TensorBoard's train/loss, the state file's loss) are one
+    series when no file holds both."""
+    if len(spellings) < 2:
+        return dict(spellings)
+    files = [{p.file for p in members} for members in spellings.values()]
+    seen: set[str] = set()
+    for group in files:
+        if seen & group:
+            return dict(spellings)
+        seen |= group
+    windows = {key[2] for key in spellings if key[2]}
+    if len(windows) > 1:
+        return dict(spellings)
+    lead = max(spellings, key=lambda key: sum(len(p.at) for p in spellings[key]))
+    return {lead: [p for key in [lead, *(k for k in spellings if k != lead)] for p in spellings[key]]}
+
+
+def _plainest(keys: list[tuple[str, str | None, str]]) -> tuple[str, str | None, str]:
+    order = {"": 0, "window": 0, "eval": 0, "epoch": 1, "batch": 2, "running": 3}
+    return min(keys, key=lambda key: (order.get(key[2], 1), len(key[0])))
+
+
+def _series(label: str, first: Points, meaning: Meaning, chunks: list[_Chunk]) -> Series:
+    files = tuple(dict.fromkeys(chunk.file for chunk in chunks))
+    clocks = {}
+    for name in dict.fromkeys(name for chunk in chunks for name in chunk.clocks):
+        clocks[name] = np.concatenate([c.clocks.get(name, np.full(len(c.at), np.nan)) for c in chunks])
+    values = np.concatenate([c.values for c in chunks]) if chunks else np.empty(0)
+    unit = meaning.unit
+    if unit == "share":  # a share is logged as a fraction or in percent; the values tell which
+        finite = values[np.isfinite(values)]
+        unit = "%" if len(finite) and float(np.abs(finite).max()) > 1.5 else "fraction"
+    return Series(
+        name=label,
+        raw=first.name,
+        quantity=meaning.quantity,
+        split=meaning.split,
+        part=meaning.part or (first.about if meaning.quantity not in (None, "loss") else meaning.part),
+        unit=unit,
+        better=meaning.better,
+        clock=first.clock,
+        at=np.concatenate([c.at for c in chunks]) if chunks else np.empty(0),
+        values=values,
+        files=files,
+        file_of=np.concatenate([np.full(len(c.at), files.index(c.file), dtype=np.int64) for c in chunks])
+        if chunks
+        else np.empty(0, dtype=np.int64),
+        lines=np.concatenate([c.lines for c in chunks]) if chunks else np.empty(0, dtype=np.int64),
+        clocks=clocks,
+        window=first.window or meaning.window,
+        rank=first.rank,
+    )
+
+
+def _dead_from(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    out = []
+    for i, segment in enumerate(segments):
+        later = [s.start for s in segments[i + 1 :] if s.clock == segment.clock and s.start <= segment.end]
+        out.append(replace(segment, dead_from=min(later)) if later else segment)
+    return tuple(out)
+
+
+def _facts(readings: Sequence[Reading], series: dict[str, Series]) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {}
+    for reading in readings:
+        for fact in reading.facts:
+            facts[fact.name] = fact  # a later launch knows better
+    if "steps_per_epoch" not in facts:
+        derived = _steps_per_epoch(series)
+        if derived is not None:
+            facts["steps_per_epoch"] = derived
+    return facts
+
+
+def _steps_per_epoch(series: dict[str, Series]) -> Fact | None:
+    """From a series that carries both clocks: the slope between its first and last point."""
+    for s in sorted(series.values(), key=lambda s: -len(s)):
+        epochs = s.on("epoch")
+        steps = s.on("step")
+        if epochs is None or steps is None or len(s) < 3:
+            continue
+        good = np.isfinite(epochs) & np.isfinite(steps)
+        if good.sum() < 3:
+            continue
+        span = float(epochs[good][-1] - epochs[good][0])
+        if span <= 0.5:
+            continue
+        slope = float(steps[good][-1] - steps[good][0]) / span
+        if slope > 0:
+            return Fact("steps_per_epoch", slope, f"slope of step against epoch in {s.name}", derived=True)
+    return None
+
+
+def _unique_checkpoints(readings: Sequence[Reading]) -> tuple[Any, ...]:
+    found: dict[str, Any] = {}
+    for reading in readings:
+        for checkpoint in reading.checkpoints:
+            old = found.get(checkpoint.path)
+            if old is None or (checkpoint.exists and not old.exists):
+                found[checkpoint.path] = checkpoint
+    return tuple(found.values())
