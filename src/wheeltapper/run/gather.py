@@ -40,8 +40,10 @@ PART_OF_RUN = re.compile(
     r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags)$",
     re.IGNORECASE,
 )
-NOT_FOR_US = {"package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
-              "tokenizer_config.json", "generation_config.json", "MANIFEST.csv"}  # fmt: skip
+NOT_FOR_US = {
+    "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
+    "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
+}  # fmt: skip
 
 
 def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None) -> list[Run]:
@@ -70,7 +72,7 @@ def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None
     if not runs:
         raise NothingToRead(
             f"{top} holds {len(files)} files and none of them reads as a log, a config or a checkpoint of a run.",
-            do="Point at the folder the training wrote to, or at one file; `wheeltapper show --help` lists the formats.",
+            do="Point at the folder the training wrote to, or at one file.",
         )
     if notes:
         runs[0] = _with_notes(runs[0], notes)

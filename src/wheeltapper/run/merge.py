@@ -240,14 +240,14 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     for p in points:
         meaning = meaning_of(p.name, p.split, p.unit)
         meanings[(p.name, p.split)] = meaning
-        window = p.window or meaning.window or ""
+        window: str = p.window or meaning.window or ""
         wanted[canonical(meaning, p.name, p.about)][(p.name, p.split, window)].append(p)
     out: dict[str, tuple[list[Points], Meaning]] = {}
     for label, spellings in wanted.items():
         spellings = _one_story(spellings)
         lead = _plainest(list(spellings))
         for spelling, members in spellings.items():
-            raw, split, window = spelling
+            raw, split, average = spelling
             own = label
             if spelling != lead:
                 own = (

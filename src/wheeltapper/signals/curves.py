@@ -1,0 +1,162 @@
+"""Which series a run is judged by: its training loss, its validation loss and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signals import Absent, signal
+
+# Metrics people choose checkpoints by, most telling first; the rest of a run's metrics support them.
+PRIMARY = (
+    "accuracy", "map", "map50", "iou", "dice", "psnr", "bleu", "rouge", "f1", "auc", "mcc", "correlation", "wer",
+    "cer", "fid", "ssim", "lpips", "return", "success", "error", "rmse", "mae", "mse", "perplexity", "bits", "nll",
+    "top5", "map75", "recall", "precision", "kid", "inception_score", "meteor", "cider", "niqe", "dists", "mape",
+)  # fmt: skip
+# Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
+OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What kind of training this is, as far as the record shows it; decides which rules apply."""
+
+    adversarial: bool
+    reinforcement: bool
+    diffusion: bool
+
+
+@signal
+def task(run: Run) -> Task:
+    quantities = {s.quantity for s in run.series.values()}
+    raws = {s.raw.lower() for s in run.series.values()}
+    settings = " ".join(leaf.dotted.lower() for tree in run.configs for leaf in tree.leaves)
+    diffusion = {"loss_q0", "loss_q3"} <= raws or any(
+        word in settings for word in ("sigma_max", "sigma_data", "noise_schedule", "diffusion", "p_mean", "num_timesteps")
+    )
+    return Task(
+        adversarial=bool({"gan_d", "gan_g"} <= quantities or {"gan_real", "gan_fake"} <= quantities),
+        reinforcement=bool({"return", "policy_loss", "value_loss"} & quantities),
+        diffusion=diffusion,
+    )
+
+
+@signal
+def train_loss(run: Run, task: Task) -> Series:
+    """The whole training loss; else the sum of its components where they stand on the same rows."""
+    if task.adversarial:
+        raise Absent("adversarial training has no loss that must fall", ("a quality metric such as FID",))
+    if task.reinforcement:
+        raise Absent("the loss of a policy says nothing about its quality", ("episode return",))
+    found = _whole_loss(run, "train")
+    if found is None:
+        raise Absent("no training loss is logged", ("train/loss",))
+    return found
+
+
+@signal
+def val_loss(run: Run) -> Series:
+    found = _whole_loss(run, "val") or _whole_loss(run, "test")
+    if found is None:
+        raise Absent("no validation loss is logged", ("val/loss",))
+    return found
+
+
+def _whole_loss(run: Run, split: str) -> Series | None:
+    whole = [s for s in run.series.values() if s.quantity == "loss" and s.split == split and not s.part and len(s) >= 2]
+    if whole:
+        return max(whole, key=lambda s: (s.window != "running", int(s.finite.sum()) > 2, len(s)))
+    for quantity in ("nll", "bits", "perplexity", "mse", "rmse", "mae"):
+        other = [s for s in run.series.values() if s.quantity == quantity and s.split == split and not s.part]
+        if other:
+            return max(other, key=len)
+    return _sum_of_parts([s for s in run.series.values() if s.quantity == "loss" and s.split == split and s.part])
+
+
+def _sum_of_parts(parts: list[Series]) -> Series | None:
+    """Frameworks that log only components (YOLO) train on their sum; weights are already inside."""
+    if len(parts) < 2:
+        return max(parts, key=len) if parts else None
+    lead = max(parts, key=len)
+    same = [s for s in parts if s.clock == lead.clock and len(s) == len(lead) and np.array_equal(s.at, lead.at)]
+    total = np.sum([s.values for s in same], axis=0)
+    return replace(lead, name=f"{lead.split}/loss (sum of {len(same)} parts)", part=None, values=total)
+
+
+@signal
+def loss_parts(run: Run) -> tuple[Series, ...]:
+    parts = tuple(s for s in run.series.values() if s.quantity == "loss" and s.part and s.split == "train" and len(s) >= 3)
+    if not parts:
+        raise Absent("no components of the training loss are logged", ("the parts of the loss",))
+    return parts
+
+
+@signal
+def val_metrics(run: Run) -> tuple[Series, ...]:
+    """Quality metrics with a known direction, most telling first: what users judge the model by."""
+    rank = {quantity: i for i, quantity in enumerate(PRIMARY)}
+    found = [
+        s
+        for s in run.series.values()
+        if s.quantity in rank
+        and s.better in ("up", "down")
+        and len(s) >= 2
+        and (s.split in ("val", "test") or s.quantity in ("return", "success"))
+    ]
+    bare = [s for s in run.series.values() if s.quantity in rank and s.better in ("up", "down") and s.split is None and len(s) >= 2]
+    found = found or [s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "error") and s.window == "eval"]
+    if not found:
+        raise Absent("no validation metric is logged", ("a metric on held-out data",))
+    return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))
+
+
+@signal
+def main_metric(val_metrics: tuple[Series, ...]) -> Series:
+    return val_metrics[0]
+
+
+@signal
+def train_accuracy(run: Run) -> Series:
+    found = [s for s in run.series.values() if s.quantity == "accuracy" and s.split in ("train", None) and len(s) >= 2]
+    if not found:
+        raise Absent("no training accuracy is logged", ("train/accuracy",))
+    return max(found, key=lambda s: (s.split == "train", not s.part, len(s)))
+
+
+@signal
+def grad_norm(run: Run) -> Series:
+    found = [s for s in run.series.values() if s.quantity == "grad_norm" and int(s.finite.sum()) >= 3]
+    if not found:
+        raise Absent("the gradient norm is not logged", ("grad_norm before clipping",))
+    chosen = max(found, key=lambda s: (not s.part, len(s)))
+    if not np.any(chosen.values[chosen.finite] != 0):
+        raise Absent("the gradient norm is printed as 0 throughout: a placeholder, not a measurement", ("grad_norm",))
+    return chosen
+
+
+@signal
+def loss_scale(run: Run) -> Series:
+    found = [s for s in run.series.values() if s.quantity == "loss_scale" and int(s.finite.sum()) >= 2]
+    if not found:
+        raise Absent("the loss scale is not logged", ("loss scale",))
+    chosen = max(found, key=lambda s: (not s.part, len(s)))
+    if np.all(chosen.values[chosen.finite] <= 0):
+        raise Absent("the loss scale is printed as -1 or 0: a placeholder, no scaler is at work", ("loss scale",))
+    return chosen
+
+
+@signal
+def lr(run: Run) -> Series:
+    found = [s for s in run.series.values() if s.quantity == "lr" and int(s.finite.sum()) >= 2]
+    if not found:
+        raise Absent("the learning rate is not logged", ("lr",))
+    return max(found, key=lambda s: (not s.part, len(s)))
+
+
+@signal
+def judged(run: Run) -> tuple[Series, ...]:
+    """Every series in which trouble of the training itself would show."""
+    skip = {"duration", "throughput", "memory", "lr", "momentum", "weight_decay", "total_flos", "clip_threshold"}
+    return tuple(s for s in run.series.values() if s.quantity and s.quantity not in skip)

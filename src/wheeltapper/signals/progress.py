@@ -1,0 +1,88 @@
+"""How far the run came: planned length, where the record stops, whether it crashed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.run.model import Event, Run
+from wheeltapper.signals import Absent, signal
+
+State = Literal["finished", "crashed", "stopped", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    state: State
+    clock: str | None
+    at: float | None
+    total: float | None
+    text: str
+    crash: Event | None = None
+
+    @property
+    def share(self) -> float | None:
+        if self.at is None or not self.total:
+            return None
+        return self.at / self.total
+
+
+@signal
+def progress(run: Run, knobs: Knobs | None = None) -> Progress:
+    """Where the record stops against what was planned."""
+    ends = {}
+    for s in run.series.values():
+        for clock in ("step", "epoch", "micro_step", "sample"):
+            track = s.on(clock)  # type: ignore[arg-type]
+            if track is not None and len(track) and np.any(np.isfinite(track)):
+                ends[clock] = max(ends.get(clock, -np.inf), float(np.nanmax(track)))
+    crash = next((e for e in reversed(run.events) if e.kind in ("crash", "oom")), None)
+    said_end = any(e.kind == "end" for e in run.events)
+    for clock, fact, knob in (("step", "total_steps", "run.total_steps"), ("epoch", "total_epochs", "run.epochs")):
+        total = run.fact(fact)
+        if total is None and knobs is not None:
+            total = knobs.value(knob)
+        if clock not in ends or not isinstance(total, (int, float)) or isinstance(total, bool) or total <= 0:
+            continue
+        at, total = ends[clock], float(total)
+        # Counting from zero and stopping one log interval early both count as the end.
+        gap = _log_gap(run, clock)
+        if at >= total - max(gap, 1.0):
+            state: State = "finished"
+        elif crash is not None:
+            state = "crashed"
+        else:
+            state = "finished" if said_end else "stopped"
+        words = {"finished": "finished", "crashed": "crashed", "stopped": "the record stops", "unknown": ""}[state]
+        return Progress(state, clock, at, total, f"{words} at {clock} {at:g} of {total:g}", crash)
+    if not ends:
+        return Progress("crashed" if crash else "unknown", None, None, None, "the record gives no position", crash)
+    clock = "step" if "step" in ends else next(iter(ends))
+    state = "crashed" if crash else "finished" if said_end else "unknown"
+    text = f"the record reaches {clock} {ends[clock]:g}; the planned length is not known"
+    return Progress(state, clock, ends[clock], None, text, crash)
+
+
+def _log_gap(run: Run, clock: str) -> float:
+    gaps = []
+    for s in run.series.values():
+        track = s.on(clock)  # type: ignore[arg-type]
+        if track is not None and len(track) > 2:
+            steps = np.diff(track[np.isfinite(track)])
+            steps = steps[steps > 0]
+            if len(steps):
+                gaps.append(float(np.median(steps)))
+    return min(gaps) if gaps else 1.0
+
+
+@signal
+def knobs(run: Run) -> Knobs:
+    """The settings by meaning, whatever the framework spells them."""
+    from wheeltapper.config.knobs import read_knobs
+
+    if not run.configs:
+        raise Absent("no configuration was found", ("the config file or the command line",))
+    return read_knobs(run.configs)
