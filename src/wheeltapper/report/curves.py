@@ -164,9 +164,7 @@ def _grouped(run: Run, by_series: Mapping[str, list[Finding]]) -> list[list[Seri
 _ORDER = ("loss", "accuracy", "lr", "grad_norm", "loss_scale")
 
 
-def _rank(
-    group: list[Series], by_series: Mapping[str, list[Finding]], diagnosis: Diagnosis
-) -> tuple[int | bool, ...]:
+def _rank(group: list[Series], by_series: Mapping[str, list[Finding]], diagnosis: Diagnosis) -> tuple[int | bool, ...]:
     severity = {"ill": 0, "watch": 1, "note": 2}
     worst = min((severity[f.severity] for s in group for f in by_series.get(s.name, ())), default=3)
     is_best = diagnosis.best is not None and any(s.name == diagnosis.best.metric for s in group)
@@ -232,9 +230,7 @@ def place_on(series: Series, at: float, source: str | None, clock: ClockName) ->
     return float(target[index])
 
 
-def _finding_marks(
-    group: list[Series], clock: ClockName, by_series: Mapping[str, list[Finding]]
-) -> Iterable[Mark]:
+def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str, list[Finding]]) -> Iterable[Mark]:
     for series in group:
         for finding in by_series.get(series.name, ()):
             if finding.onset is None:

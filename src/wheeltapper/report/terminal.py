@@ -1,0 +1,267 @@
+"""A diagnosis in the terminal: one screen first (verdict, why, what to do), then the detail.
+
+Every piece of text enters rich as a Text object, never as markup, so a log that says "[red]" or "[/]" is
+shown as it is. Without colour the words and signs alone carry the meaning.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from wheeltapper.report.text import plural
+from wheeltapper.report.view import CauseView, CurveLine, RemedyView, Row, RunView, SignView
+
+STYLE = {"sound": "bold green", "ill": "bold red", "cannot-tell": "bold yellow"}
+SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
+SEVERITY = {"ill": ("✗", "red"), "watch": ("!", "yellow"), "note": ("·", "dim")}
+MOST_EVIDENCE = 6
+MOST_NOTES = 12
+MOST_FULL = 3  # above this many runs, one line each and the first screen only
+
+
+def console(file: IO[str] | None = None, *, width: int | None = None, color: bool | None = None) -> Console:
+    """A console that writes what it is given: no markup, no emoji names, no highlighting of numbers."""
+    if width is None and not (file or sys.stdout).isatty() and "COLUMNS" not in os.environ:
+        width = 80
+    return Console(
+        file=file,
+        width=width,
+        no_color=True if color is False else None,
+        force_terminal=True if color else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        soft_wrap=False,
+    )
+
+
+def put(out: Console, *what: RenderableType) -> None:
+    """Print; where the output is a file or a pipe, without the spaces that pad each line to the width."""
+    if out.is_terminal:
+        out.print(*what, sep="\n")
+        return
+    with out.capture() as captured:
+        out.print(*what, sep="\n")
+    out.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+def print_diagnoses(views: Sequence[RunView], out: Console, *, brief: bool = False) -> None:
+    if len(views) > 1:
+        put(out, _many(views))
+    if len(views) > MOST_FULL and not brief:
+        put(out, Text("Give one of these runs by its path for the whole report.", style="dim"))
+        return
+    for view in views[:MOST_FULL]:
+        put(out, Text(""), first_screen(view))
+        if not brief:
+            put(out, detail(view))
+
+
+def _many(views: Sequence[RunView]) -> RenderableType:
+    order = {"ill": 0, "cannot-tell": 1, "sound": 2}
+    table = plain_table()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold", ratio=2)
+    table.add_column(ratio=5)
+    for view in sorted(views, key=lambda v: order[v.verdict])[:200]:
+        table.add_row(_verdict(view), Text(view.name), Text(view.headline))
+    counts = [f"{sum(v.verdict == key for v in views):,} {word}" for key, word in _COUNT_WORDS.items()]
+    return Group(Text(f"{len(views):,} runs: " + ", ".join(counts), style="bold"), table)
+
+
+_COUNT_WORDS = {"ill": "ill", "cannot-tell": "cannot tell", "sound": "sound"}
+
+
+def _verdict(view: RunView) -> Text:
+    return Text(f"{SIGNS[view.verdict]} {view.verdict_words.upper()}", style=STYLE[view.verdict])
+
+
+def first_screen(view: RunView) -> RenderableType:
+    parts: list[RenderableType] = [Text.assemble(_verdict(view), "  ", (view.name, "bold"))]
+    under = " · ".join(part for part in (view.progress, view.formats) if part)
+    if under:
+        parts.append(Text(under, style="dim"))
+    parts += [Text(""), Text(view.headline, style="bold")]
+    if view.why:
+        parts += [_heading("Why"), _bullets(view.why)]
+    if view.todo:
+        parts += [_heading("What to do"), _numbered(view.todo)]
+    if view.best is not None:
+        parts.append(_heading("Checkpoint to keep"))
+        parts.append(_indent(Text.assemble((view.best.name, "bold"), f"  {view.best.value}")))
+        if view.best.why:
+            parts.append(_indent(Text(view.best.why, style="dim")))
+    if view.curves:
+        parts += [Text(""), curve_table(view.curves)]
+    return Group(*parts)
+
+
+def curve_table(curves: Iterable[CurveLine]) -> Table:
+    table = plain_table()
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=26)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, style="cyan")
+    table.add_column(overflow="fold")
+    for curve in curves:
+        table.add_row(Text(curve.name), Text(curve.better or " "), Text(curve.picture), Text(curve.numbers))
+    return table
+
+
+def detail(view: RunView) -> RenderableType:
+    parts: list[RenderableType] = []
+    if view.signs:
+        parts += [heading_rule("Signs"), *(_sign(sign) for sign in view.signs)]
+    if view.causes:
+        parts += [heading_rule("Causes, by probability"), *(_cause(cause) for cause in view.causes)]
+    if view.validity:
+        parts += [heading_rule("Can the numbers be believed?"), _rows(view.validity)]
+    if view.ruled_out:
+        parts += [heading_rule("Suspected, and not the cause"), _rows(view.ruled_out, named_by_value=True)]
+    if view.expected:
+        parts += [heading_rule("Looks odd, is normal here"), _rows(view.expected, named_by_value=True)]
+    if view.missing:
+        parts += [heading_rule("What to collect next, most decisive first"), _rows(view.missing)]
+    if view.prognosis:
+        parts += [heading_rule("Where it is going"), _bullets(view.prognosis)]
+    if view.facts:
+        parts += [heading_rule("Facts"), fact_table(view.facts)]
+    if view.unknown or view.looked:
+        parts += [heading_rule("What was looked for"), _looked(view)]
+    if view.notes:
+        parts += [heading_rule("Notes from reading"), _bullets(most(view.notes, MOST_NOTES))]
+    return Group(*parts)
+
+
+def _sign(sign: SignView) -> RenderableType:
+    mark, style = SEVERITY[sign.severity]
+    head = Text.assemble((f"{mark} {sign.id}", f"bold {style}"))
+    about = "  ".join(part for part in (sign.series, sign.when) if part)
+    if about:
+        head.append(f"  {about}")
+    body: list[RenderableType] = [Text(sign.summary)]
+    last = " · ".join((sign.grade_words, *sign.places))
+    body.append(Text(last, style="dim"))
+    return Group(head, _indent(Group(*body)))
+
+
+def _cause(cause: CauseView) -> RenderableType:
+    head = Text.assemble((f"{cause.share:>6}  ", "bold"), (cause.title, "bold"))
+    if cause.known:
+        head.append(f"  [{cause.id}]", style="dim")
+    body: list[RenderableType] = []
+    if cause.known:
+        explains = f"; explains {', '.join(cause.explains)}" if cause.explains else ""
+        body.append(Text(cause.grade_words + explains, style="dim"))
+    if cause.summary:
+        body.append(Text(cause.summary))
+    if cause.evidence:
+        table = plain_table()
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column()
+        for item in cause.evidence[:MOST_EVIDENCE]:
+            text = Text(item.text)
+            if item.places:
+                text.append(f"  {', '.join(item.places)}", style="dim")
+            table.add_row(Text(item.bits, style="green" if item.supports else "red"), text)
+        left = len(cause.evidence) - MOST_EVIDENCE
+        if left > 0:
+            table.add_row("", Text(f"and {left} more", style="dim"))
+        body.append(table)
+    body += [_remedy(remedy) for remedy in cause.remedies]
+    if cause.trial:
+        body.append(Text.assemble(("trial: ", "bold"), cause.trial))
+    return Group(head, Padding(Group(*body), (0, 0, 1, 8)))
+
+
+def _remedy(remedy: RemedyView) -> RenderableType:
+    text = Text.assemble((f"remedy ({remedy.safety}): ", "bold"), remedy.text)
+    for edit in remedy.edits:
+        text.append(f"\n  {edit}", style="cyan")
+    if remedy.predicts:
+        text.append(f"\n  then: {remedy.predicts}", style="dim")
+    return text
+
+
+def _rows(rows: Iterable[Row], *, named_by_value: bool = False) -> RenderableType:
+    """Name and answer on one line, the reason under it: narrow screens need no columns."""
+    parts: list[RenderableType] = []
+    for row in rows:
+        head = Text(row.value or row.name, style="bold") if named_by_value else Text(row.name, style="bold")
+        if not named_by_value and row.value:
+            head.append(f"  {row.value}", style="not bold")
+        parts.append(head)
+        if row.why:
+            parts.append(_indent(Text(row.why)))
+    return Group(*parts)
+
+
+def fact_table(facts: Iterable[Row]) -> Table:
+    table = plain_table()
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
+    table.add_column(overflow="fold")
+    table.add_column(style="dim", overflow="fold")
+    for fact in facts:
+        table.add_row(Text(fact.name), Text(fact.value), Text(fact.why))
+    return table
+
+
+def _looked(view: RunView) -> RenderableType:
+    parts: list[RenderableType] = []
+    if view.looked:
+        parts.append(Text(f"{plural(view.looked, 'sign')} looked for and not there."))
+    if view.unknown:
+        parts.append(Text(f"{plural(len(view.unknown), 'sign')} could not be looked for:"))
+        by_reason: dict[str, list[str]] = {}
+        for row in view.unknown:
+            by_reason.setdefault(row.why, []).append(row.name)
+        parts += [_indent(Text(f"{', '.join(names)}: {why}", style="dim")) for why, names in by_reason.items()]
+    return Group(*parts)
+
+
+def plain_table() -> Table:
+    return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def heading_rule(text: str) -> RenderableType:
+    return Padding(Rule(Text(text, style="bold"), align="left", style="dim"), (1, 0, 0, 0))
+
+
+def _indent(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, 2))
+
+
+def _bullets(lines: Iterable[str]) -> RenderableType:
+    return listed("•", lines)
+
+
+def _numbered(lines: Iterable[str]) -> RenderableType:
+    return listed("#", lines)
+
+
+def listed(mark: str, lines: Iterable[str]) -> RenderableType:
+    table = plain_table()
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for number, line in enumerate(lines, start=1):
+        table.add_row(Text(f"  {number}." if mark == "#" else f"  {mark}"), Text(line))
+    return table
+
+
+def most(lines: Sequence[str], most: int) -> list[str]:
+    shown = list(lines[:most])
+    if len(lines) > most:
+        shown.append(f"and {len(lines) - most:,} more (all of them with --json)")
+    return shown

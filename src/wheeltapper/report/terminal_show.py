@@ -1,0 +1,163 @@
+"""What a run left behind, in the terminal: curves, facts, checkpoints, events, and what was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from wheeltapper.finding import Place
+from wheeltapper.report.terminal import fact_table, heading_rule, listed, most, plain_table, put
+from wheeltapper.report.text import clean, num, plural, position, size
+from wheeltapper.report.view import curve_line, facts_of, notes_of
+from wheeltapper.run.model import Run, Series
+
+MOST_SERIES = 40
+MOST_ROWS = 15
+MOST_RUNS = 3
+
+
+def print_runs(runs: Sequence[Run], out: Console, *, everything: bool = False) -> None:
+    if len(runs) > 1:
+        put(out, Text(f"{len(runs):,} runs", style="bold"), _run_table(runs if everything else runs[:200]))
+        if len(runs) > MOST_RUNS and not everything:
+            put(out, Text("Give one of these runs by its path, or --all, to see them in full.", style="dim"))
+            return
+    for run in runs:
+        put(out, Text(""), *_run(run, everything))
+
+
+def _run_table(runs: Sequence[Run]) -> RenderableType:
+    table = plain_table()
+    for _ in range(4):
+        table.add_column(overflow="fold")
+    for run in runs:
+        points = sum(len(s) for s in run.series.values())
+        formats = ", ".join(clean(f, 60) for f in run.formats)
+        table.add_row(
+            Text(clean(run.name, 80), style="bold"),
+            Text(formats),
+            Text(f"{len(run.series)} series"),
+            Text(plural(points, "point")),
+        )
+    return table
+
+
+def _run(run: Run, everything: bool) -> list[RenderableType]:
+    limit = 10**9 if everything else MOST_ROWS
+    parts: list[RenderableType] = [Text(clean(run.name, 120), style="bold")]
+    under = [", ".join(clean(f, 60) for f in run.formats), plural(len(run.files), "file")]
+    if len(run.segments) > 1:
+        under.append(plural(len(run.segments), "launch", "launches"))
+    parts.append(Text(" · ".join(part for part in under if part), style="dim"))
+    if run.series:
+        parts += [heading_rule(f"Series ({len(run.series)})"), _series_table(run, everything)]
+    if run.segments and len(run.segments) > 1:
+        parts += [heading_rule("Launches"), listed("•", most(_segments(run), limit))]
+    facts = facts_of(run, limit)
+    if facts:
+        parts += [heading_rule("Facts"), fact_table(facts)]
+    if run.configs:
+        lines = [_config_line(tree.file, tree.format, len(tree), tree.problems) for tree in run.configs]
+        parts += [heading_rule("Configuration"), listed("•", most(lines, limit))]
+    if run.checkpoints:
+        parts += [heading_rule("Checkpoints"), _checkpoints(run, limit)]
+    if run.events:
+        parts += [heading_rule("Events"), listed("•", most(_events(run), limit))]
+    notes = notes_of(run)
+    if notes:
+        parts += [heading_rule("Not understood, repaired or left out"), listed("•", most(notes, limit))]
+    return parts
+
+
+def _series_table(run: Run, everything: bool) -> RenderableType:
+    rows = sorted(run.series.values(), key=_series_order)
+    table = plain_table()
+    table.show_header = True
+    table.header_style = "dim"
+    table.add_column("name", no_wrap=True, overflow="ellipsis", max_width=32)
+    table.add_column("", no_wrap=True)
+    table.add_column("curve", no_wrap=True, style="cyan")
+    for title in ("first", "last", "best"):
+        table.add_column(title, no_wrap=True, justify="right")
+    table.add_column("points", overflow="fold", style="dim")
+    shown = rows if everything else rows[:MOST_SERIES]
+    for series in shown:
+        line = curve_line(series, width=12)
+        cells = [line.name, line.better or " ", line.picture, *_three(series), _extent(series)]
+        table.add_row(*(Text(cell) for cell in cells))
+    if len(rows) > len(shown):
+        table.add_row(Text(f"and {len(rows) - len(shown):,} more: --all", style="dim"))
+    return table
+
+
+def _three(series: Series) -> tuple[str, str, str]:
+    """First, last and best value; best only where it is known which way is better."""
+    good = series.values[series.finite]
+    best = ""
+    if good.size and series.better in ("up", "down"):
+        best = num(float(good.max() if series.better == "up" else good.min()))
+    if not len(series):
+        return "", "", ""
+    return num(float(series.values[0])), num(float(series.values[-1])), best
+
+
+def _extent(series: Series) -> str:
+    lost = len(series) - int(series.finite.sum())
+    unit = f", {clean(series.unit, 12)}" if series.unit else ""
+    return f"{len(series):,} {series.clock}" + (f", {lost:,} ×" if lost else "") + unit
+
+
+def _series_order(series: Series) -> tuple[bool, bool]:
+    """Known quantities first, whole before parts; else in the order of the file."""
+    return (series.quantity is None, series.part is not None)
+
+
+def _segments(run: Run) -> list[str]:
+    lines = []
+    for segment in run.segments:
+        reach = f"{position(segment.start, segment.clock)} to {num(segment.end)}"
+        dead = "" if segment.dead_from is None else f"; overwritten from {num(segment.dead_from)}"
+        place = Place(file=segment.file, line=segment.line)
+        lines.append(clean(f"{segment.kind}: {reach}{dead} ({segment.why}, {place})"))
+    return lines
+
+
+def _config_line(file: str, form: str, leaves: int, problems: tuple[str, ...]) -> str:
+    trouble = f"; {plural(len(problems), 'problem')}: {problems[0]}" if problems else ""
+    return clean(f"{file} ({form}, {plural(leaves, 'value')}){trouble}")
+
+
+def _checkpoints(run: Run, limit: int) -> RenderableType:
+    table = plain_table()
+    for _ in range(4):
+        table.add_column(overflow="fold")
+    for c in run.checkpoints[:limit]:
+        at = (
+            position(c.step, "step")
+            if c.step is not None
+            else position(c.epoch, "epoch")
+            if c.epoch is not None
+            else ""
+        )
+        state = size(c.size) if c.exists else "not on disk"
+        about = [", ".join(clean(k, 20) for k in c.kinds)]
+        if c.metric is not None:
+            about.append(f"{clean(c.metric[0], 40)} = {num(c.metric[1])}")
+        if c.note:
+            about.append(clean(c.note, 120))
+        table.add_row(Text(clean(c.path, 120)), Text(at), Text(state), Text("; ".join(a for a in about if a)))
+    if len(run.checkpoints) > limit:
+        table.add_row(Text(f"and {len(run.checkpoints) - limit:,} more: --all", style="dim"))
+    return table
+
+
+def _events(run: Run) -> list[str]:
+    lines = []
+    for event in run.events:
+        at = f" at {position(event.at, event.clock)}" if event.at is not None else ""
+        times = f" ({event.count:,} times)" if event.count > 1 else ""
+        text = clean(event.text, 200)
+        lines.append(f"{event.kind}{at}: {text}{times}  {clean(Place(file=event.file, line=event.line), 120)}")
+    return lines

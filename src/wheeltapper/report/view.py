@@ -1,0 +1,306 @@
+"""Diagnosis -> one plain view: the only input of the terminal, Markdown and HTML renderers.
+
+All text is cleaned here once; a renderer adds its own escaping and nothing else. JSON does not come from
+here: a program wants the numbers, not the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause, Verdict
+from wheeltapper.finding import Edit, Evidence, Finding, Grade, Place, Remedy, Severity
+from wheeltapper.report.curves import Chart, charts_of
+from wheeltapper.report.spark import spark
+from wheeltapper.report.text import bits, clean, num, percent, position, span
+from wheeltapper.run.model import Run, Series
+
+VERDICT_WORDS: dict[Verdict, str] = {"sound": "Sound", "ill": "Ill", "cannot-tell": "Cannot tell"}
+GRADE_WORDS: dict[Grade, str] = {
+    "is": "certain: arithmetic or code",
+    "is-p": "statistical, error rate stated",
+    "suspected": "suspected: put it to trial",
+    "expected": "expected here",
+}
+MOST_PLACES = 3
+MOST_CURVE_LINES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CurveLine:
+    """One series in one line of text."""
+
+    name: str
+    picture: str
+    numbers: str
+    better: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignView:
+    id: str
+    severity: Severity
+    grade: Grade
+    grade_words: str
+    summary: str
+    series: str
+    when: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    bits: str
+    supports: bool
+    text: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyView:
+    text: str
+    safety: str
+    edits: tuple[str, ...]
+    predicts: str
+
+
+@dataclass(frozen=True, slots=True)
+class CauseView:
+    id: str
+    title: str
+    probability: float
+    share: str
+    grade: Grade
+    grade_words: str
+    summary: str
+    explains: tuple[str, ...]
+    evidence: tuple[EvidenceView, ...]
+    remedies: tuple[RemedyView, ...]
+    trial: str
+    known: bool  # False: "something else"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a small table: what, the answer, the reason."""
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    name: str
+    root: str
+    formats: str
+    verdict: Verdict
+    verdict_words: str
+    headline: str
+    why: tuple[str, ...]
+    todo: tuple[str, ...]
+    progress: str
+    best: Row | None
+    curves: tuple[CurveLine, ...]
+    signs: tuple[SignView, ...]
+    causes: tuple[CauseView, ...]
+    validity: tuple[Row, ...]
+    ruled_out: tuple[Row, ...]
+    expected: tuple[Row, ...]
+    missing: tuple[Row, ...]
+    prognosis: tuple[str, ...]
+    facts: tuple[Row, ...]
+    unknown: tuple[Row, ...]  # signs that could not be looked for
+    looked: int  # signs looked for and not there
+    notes: tuple[str, ...]
+    charts: tuple[Chart, ...] = ()
+
+
+def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
+    """The view of one run. Charts are computed only where a renderer draws them."""
+    run = diagnosis.run
+    return RunView(
+        name=clean(run.name, 120),
+        root=clean(run.root, 200),
+        formats=", ".join(clean(f, 80) for f in run.formats),
+        verdict=diagnosis.verdict,
+        verdict_words=VERDICT_WORDS[diagnosis.verdict],
+        headline=clean(diagnosis.headline),
+        why=_cleaned(diagnosis.why),
+        todo=_cleaned(diagnosis.todo),
+        progress=_progress(diagnosis),
+        best=_best(diagnosis),
+        curves=tuple(curve_line(s) for s in _telling(diagnosis)),
+        signs=tuple(_sign(f) for f in diagnosis.findings),
+        causes=tuple(_cause(c) for c in diagnosis.causes),
+        validity=tuple(
+            Row(clean(v.series, 80), _valid_words(v.valid, v.baseline), clean(v.why)) for v in diagnosis.validity
+        ),
+        ruled_out=tuple(Row(clean(r.id), clean(r.title), clean(r.why)) for r in diagnosis.ruled_out),
+        expected=tuple(Row(clean(e.id), clean(e.title), clean(e.why)) for e in diagnosis.expected),
+        missing=tuple(Row(clean(m.what), _decides(m.decides, m.bits), clean(m.why)) for m in diagnosis.missing),
+        prognosis=_prognosis(diagnosis.prognosis),
+        facts=facts_of(run),
+        unknown=tuple(
+            Row(clean(name), ", ".join(clean(n) for n in answer.needs), clean(answer.why))
+            for name, answer in diagnosis.unknowns
+        ),
+        looked=len(diagnosis.clears),
+        notes=_cleaned(diagnosis.notes) + notes_of(run),
+        charts=charts_of(diagnosis) if charts else (),
+    )
+
+
+def _cleaned(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(clean(line) for line in lines)
+
+
+def places_of(places: Iterable[Place]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(clean(place, 160) for place in places))[:MOST_PLACES]
+
+
+def _sign(finding: Finding) -> SignView:
+    grade = GRADE_WORDS[finding.grade]
+    if finding.grade == "is-p" and finding.p is not None:
+        grade = f"p = {num(finding.p)}"
+    when = span(finding.onset, finding.end, finding.clock)
+    if finding.onset_epoch is not None and finding.clock != "epoch":
+        when += f" (epoch {num(finding.onset_epoch)})"
+    return SignView(
+        id=clean(finding.id, 60),
+        severity=finding.severity,
+        grade=finding.grade,
+        grade_words=grade,
+        summary=clean(finding.summary),
+        series=clean(finding.series or "", 80),
+        when=when,
+        places=places_of(finding.places),
+    )
+
+
+def _cause(cause: RankedCause) -> CauseView:
+    return CauseView(
+        id=clean(cause.id, 60),
+        title=clean(cause.title),
+        probability=cause.probability,
+        share=percent(cause.probability),
+        grade=cause.grade,
+        grade_words=GRADE_WORDS[cause.grade],
+        summary=clean(cause.summary, 800),
+        explains=_cleaned(cause.explains),
+        evidence=tuple(_evidence(e) for e in cause.evidence),
+        remedies=tuple(remedy_view(r) for r in cause.remedies),
+        trial=clean(cause.trial, 800),
+        known=cause.id != SOMETHING_ELSE,
+    )
+
+
+def _evidence(evidence: Evidence) -> EvidenceView:
+    return EvidenceView(bits(evidence.bits), evidence.bits >= 0, clean(evidence.text), places_of(evidence.places))
+
+
+def remedy_view(remedy: Remedy) -> RemedyView:
+    return RemedyView(
+        clean(remedy.text, 800), remedy.safety, tuple(_edit(e) for e in remedy.edits), clean(remedy.predicts)
+    )
+
+
+def _edit(edit: Edit) -> str:
+    return f"{clean(edit.knob, 80)}: {_value(edit.old)} → {_value(edit.new)}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "(not set)"
+    if isinstance(value, float) and not isinstance(value, bool):
+        return num(value)
+    return clean(value, 80)
+
+
+def _valid_words(valid: str, baseline: float | None) -> str:
+    words = {"yes": "can be believed", "no": "cannot be believed", "cannot-tell": "cannot tell"}[valid]
+    return words if baseline is None else f"{words} (trivial: {num(baseline)})"
+
+
+def _decides(causes: tuple[str, ...], weight: float) -> str:
+    between = " or ".join(clean(c, 60) for c in causes)
+    return f"{between} ({num(weight)} bits)" if between and weight else between
+
+
+def _best(diagnosis: Diagnosis) -> Row | None:
+    best = diagnosis.best
+    if best is None:
+        return None
+    what = f"{clean(best.metric, 80)} = {num(best.value)}"
+    if best.step is not None:
+        what += f" at step {num(best.step)}"
+    path = clean(best.path, 200) if best.path else "no file of it is known"
+    if best.path and not best.exists:
+        path += " (named in the log, not on disk here)"
+    return Row(path, what, clean(best.why))
+
+
+def _progress(diagnosis: Diagnosis) -> str:
+    progress = diagnosis.progress
+    words = {"unknown": ""}.get(progress.state, progress.state)
+    if progress.at is not None:
+        reach = position(progress.at, progress.clock)
+        if progress.total is not None:
+            reach += f" of {num(progress.total)}"
+        words = f"{words} at {reach}" if words else reach
+    return clean(progress.text) or words
+
+
+def _prognosis(prognosis: object | None) -> tuple[str, ...]:
+    """The prognosis in words: it writes its own lines (`lines`), or one (`text`)."""
+    lines = getattr(prognosis, "lines", None)
+    if lines is None:
+        text = getattr(prognosis, "text", None)
+        lines = () if text is None else (text,)
+    return _cleaned(lines)
+
+
+def _telling(diagnosis: Diagnosis) -> list[Series]:
+    """The series a reader wants to see at once: those with signs, then losses and held-out metrics."""
+    run = diagnosis.run
+    with_signs = [f.series for f in diagnosis.findings if f.series in run.series and f.severity != "note"]
+    judged = [diagnosis.best.metric] if diagnosis.best and diagnosis.best.metric in run.series else []
+    losses = [s.name for split in ("train", "val") for s in run.find("loss") if s.split == split]
+    held_out = [s.name for s in run.series.values() if s.split in ("val", "test") and not s.part and s.quantity]
+    rates = [s.name for s in run.find("lr")]
+    names = dict.fromkeys(name for name in [*with_signs, *judged, *losses, *held_out, *rates] if name)
+    if not names:
+        names = dict.fromkeys(run.series)
+    return [run.series[name] for name in list(names)[:MOST_CURVE_LINES]]
+
+
+def curve_line(series: Series, width: int = 24) -> CurveLine:
+    values = series.values
+    good = values[series.finite]
+    parts = []
+    if len(values):
+        parts.append(f"{num(float(values[0]))} → {num(float(values[-1]))}")
+    if good.size:
+        extreme, word = (good.min(), "min") if series.better == "down" else (good.max(), "max")
+        parts.append(f"{word} {num(float(extreme))}")
+    if good.size < len(values):
+        parts.append(f"{len(values) - good.size:,} not finite")
+    better = {"up": "↑", "down": "↓"}.get(series.better, "")
+    return CurveLine(clean(series.name, 60), spark(values, width), ", ".join(parts), better)
+
+
+def facts_of(run: Run, most: int = 24) -> tuple[Row, ...]:
+    rows = []
+    for fact in list(run.facts.values())[:most]:
+        source = f"derived: {fact.source}" if fact.derived else fact.source
+        rows.append(Row(clean(fact.name, 60), _value(fact.value), clean(source, 160)))
+    return tuple(rows)
+
+
+def notes_of(run: Run) -> tuple[str, ...]:
+    """What the readers could not use, worst first."""
+    order = {"lost": 0, "repaired": 1, "info": 2}
+    notes = sorted(run.notes, key=lambda note: order[note.level])
+    return tuple(clean(f"{Place(file=note.file, line=note.line)}: {note.text}") for note in notes)
