@@ -159,4 +159,7 @@ def lr(run: Run) -> Series:
 def judged(run: Run) -> tuple[Series, ...]:
     """Every series in which trouble of the training itself would show."""
     skip = {"duration", "throughput", "memory", "lr", "momentum", "weight_decay", "total_flos", "clip_threshold"}
-    return tuple(s for s in run.series.values() if s.quantity and s.quantity not in skip)
+    found = tuple(s for s in run.series.values() if s.quantity and s.quantity not in skip)
+    if not found:
+        raise Absent("no loss, metric or gradient norm is logged", ("train/loss",))
+    return found

@@ -1,0 +1,101 @@
+"""Signs: ONE FILE = ONE SIGN. A sign is an observed pattern with its statistics and interval.
+
+A sign is a module in this folder with
+
+    \"\"\"Title, then the sections: What it sees / Why it matters / How it decides / When it is wrong / References.\"\"\"
+    ID = "diverged"                       # kebab-case; names the defect, never the cure
+    LIVE = True                           # may be asked while the run grows
+    def look(train_loss, ...) -> Answer or a list of Findings     # parameters name signals
+    CASES = {"finding": {...}, "clear": {...}, "unknown": {...}}  # series by name; all three answers
+
+A parameter with a default is optional: it is None where its signal is absent. Any other absent signal
+makes the engine answer Unknown with the reason, so a sign never sees one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.errors import ContractError
+from wheeltapper.finding import Answer, Clear, Finding, Grade, Place, Severity
+from wheeltapper.run.model import Series
+from wheeltapper.signals import Absent, Signals, unknown_from
+
+SECTIONS = ("What it sees", "Why it matters", "How it decides", "When it is wrong", "References")
+
+
+@cache
+def signs() -> tuple[ModuleType, ...]:
+    """Every sign, in name order."""
+    found = []
+    for info in pkgutil.iter_modules(__path__):
+        if info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        for needed in ("ID", "LIVE", "CASES", "look"):
+            if not hasattr(module, needed):
+                raise ContractError(f"the sign signs/{info.name}.py has no `{needed}`")
+        if info.name.replace("_", "-") != module.ID:
+            raise ContractError(f"signs/{info.name}.py calls itself {module.ID!r}; the file and the id must agree")
+        found.append(module)
+    return tuple(found)
+
+
+def ask(sign: ModuleType, signals: Signals) -> list[Answer]:
+    """The answers of one sign on one run; never empty."""
+    try:
+        answer: Any = signals.call(sign.look)
+    except Absent as absent:
+        return [unknown_from(absent)]
+    if isinstance(answer, list):
+        return answer or [Clear()]
+    return [answer]
+
+
+def seen(
+    sign_id: str,
+    series: Series,
+    summary: str,
+    *,
+    severity: Severity,
+    grade: Grade,
+    onset: int | None = None,
+    end: int | None = None,
+    p: float | None = None,
+    extra: tuple[Place, ...] = (),
+    **numbers: float,
+) -> Finding:
+    """A Finding about a series: positions, epochs and places follow from the index of its onset."""
+    epochs = series.on("epoch")
+    epoch = None
+    if onset is not None and epochs is not None and np.isfinite(epochs[onset]):
+        epoch = float(epochs[onset])
+    return Finding(
+        id=sign_id,
+        summary=summary,
+        severity=severity,
+        grade=grade,
+        series=series.name,
+        clock=series.clock,
+        onset=None if onset is None else float(series.at[onset]),
+        end=None if end is None else float(series.at[end]),
+        onset_epoch=epoch,
+        p=p,
+        numbers={name: float(value) for name, value in numbers.items()},
+        places=(*(() if onset is None else (series.place(onset),)), *extra),
+    )
+
+
+def where(series: Series, index: int) -> str:
+    """A position in words: "step 4000 (epoch 3.2)"."""
+    text = f"{series.clock.replace('_', '-')} {series.at[index]:,.10g}"
+    epochs = series.clocks.get("epoch")
+    if series.clock != "epoch" and epochs is not None and np.isfinite(epochs[index]):
+        text += f" (epoch {epochs[index]:.4g})"
+    return text

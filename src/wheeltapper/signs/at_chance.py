@@ -1,0 +1,122 @@
+"""The model predicts no better than by chance.
+
+## What it sees
+A validation accuracy that stays at one over the number of classes, or a cross-entropy that stays at the
+logarithm of the number of classes, to the end of the record.
+
+## Why it matters
+Nothing was learned from the inputs, whatever the training loss did.
+
+## How it decides
+The number of classes comes from the config, or from the two scores themselves: a loss within 2 % of ln C
+together with an accuracy below 2/C can hardly be a coincidence. The end of the record counts (the median
+of the last third of the evaluations), so that a slow start is not a finding. With the accuracy alone, C
+must be known. Below one epoch, or while the learning rate still warms up, the answer is Unknown.
+
+## When it is wrong
+Very many classes and a short record: models on long-tailed or thousand-class data sit near chance for a
+while. A class prior that is far from uniform moves the loss below ln C; the accuracy is then the majority
+share, which the config does not tell.
+
+## References
+KNOWLEDGE ST-10, OUT-11, TRN-04.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signs import seen, where
+
+ID = "at-chance"
+LIVE = False
+NEAR_LOG = 0.02  # of ln C: label smoothing and a slightly uneven prior move an untrained loss less than this
+
+
+def look(
+    run: Run,
+    val_loss: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
+    train_loss: Series | None = None,
+    lr: Series | None = None,
+    knobs: Knobs | None = None,
+) -> Answer:
+    accuracy = next((s for s in val_metrics if s.quantity == "accuracy" and not s.part), None)
+    loss = val_loss if val_loss is not None and val_loss.quantity == "loss" else None
+    if accuracy is None:
+        return Unknown("no validation accuracy is logged", ("val/accuracy", "the number of classes"))
+    shares = accuracy.values[accuracy.finite] / (100.0 if accuracy.unit == "%" else 1.0)
+    if len(shares) < 3:
+        return Unknown("fewer than three evaluations", ("more evaluations",))
+    told = knobs.value("model.classes") if knobs is not None else None
+    known = int(told) if isinstance(told, (int, float)) and 2 <= told < 1e6 else None
+    level = float(np.median(_last_third(shares)))
+    loss_level = float(np.median(_last_third(loss.values[loss.finite]))) if loss is not None and loss.finite.any() else None
+    classes, how = _classes(known, level, loss_level)
+    if classes is None:
+        return Clear(f"accuracy ends at {level:.1%}, which is no chance level that its loss would explain")
+    best = float(shares.max())
+    # Chance, with room for a data set of a few hundred items and an uneven prior: twice 1/C, or a few points
+    # above it where C is small.
+    limit = min(2.0 / classes, 1.0 / classes + 0.06)
+    if level > limit:
+        return Clear(f"accuracy ends at {level:.1%}; chance would be {1 / classes:.1%}")
+    if still_warming(lr):
+        return Unknown("the learning rate still warms up at the end of the record", ("the run after its warm-up",))
+    if len(shares) < 5 and best > limit:
+        return Unknown("too few evaluations to say", ("more evaluations",))
+    ever = best > 3 * limit
+    start = 0
+    if ever:  # it had learned, and lost it: from the last time it was clearly above chance
+        above = np.flatnonzero(shares > limit)
+        start = min(int(above[-1]) + 1, len(shares) - 1)
+    index = int(np.flatnonzero(accuracy.finite)[start])
+    text = f"{accuracy.name} is {level:.2%}, chance for {classes} classes ({how}), " + (
+        f"since {where(accuracy, index)} (best before: {best:.1%})" if ever else f"throughout (best {best:.2%})"
+    )
+    if loss_level is not None and abs(loss_level / math.log(classes) - 1) < 2 * NEAR_LOG:
+        text += f"; its loss {loss_level:.4g} is ln {classes} = {math.log(classes):.4g}"
+    return seen(
+        ID, accuracy, text, severity="ill", grade="is" if loss_level is not None else "is-p", onset=index,
+        level=level, classes=classes, best=best, fell=float(ever),
+    )  # fmt: skip
+
+
+def _last_third(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return x[-max(1, min(len(x) // 3, 30)) :]
+
+
+def _classes(known: int | None, level: float, loss: float | None) -> tuple[int | None, str]:
+    """The number of classes, from the config or from a loss and an accuracy that agree on one."""
+    if known is not None:
+        return known, "from the config"
+    if loss is None or not 0.5 < loss < 12:
+        return None, ""
+    guess = round(math.exp(loss))
+    # The two scores are independent readings of C: both must point at the same.
+    for classes in {guess, guess + 1, guess - 1}:
+        if classes >= 2 and abs(loss / math.log(classes) - 1) < NEAR_LOG and level <= min(2.0 / classes, 1 / classes + 0.06):
+            return guess, f"loss {loss:.4g} = ln {guess}"
+    return None, ""
+
+
+def still_warming(lr: Series | None) -> bool:
+    """The learning rate rose to the very end of the record."""
+    if lr is None:
+        return False
+    values = lr.values[lr.finite]
+    return len(values) >= 3 and bool(values[-1] >= values.max()) and values[-1] > 1.05 * values[len(values) // 2]
+
+
+_n = 12
+CASES = {
+    "finding": {"val/loss": [1.3915, 1.3913, 1.3914] * 4, "val/accuracy": [0.2409] * _n},
+    "clear": {"val/loss": [1.2 - 0.05 * i for i in range(_n)], "val/accuracy": [0.4 + 0.03 * i for i in range(_n)]},
+    "near miss": {"val/loss": [1.386] * 3 + [1.0 - 0.05 * i for i in range(9)], "val/accuracy": [0.25] * 3 + [0.5] * 9, "expect": "clear"},
+    "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
+}

@@ -1,0 +1,90 @@
+"""A validation metric fell back to where it began.
+
+## What it sees
+A metric that had clearly risen above its first level and ends back at it (or below).
+
+## Why it matters
+The model is no better than untrained; only the checkpoints before the onset are worth keeping.
+
+## How it decides
+At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the
+gain was real (more than five times the noise of an evaluation). Episode returns are judged on tenths of
+the run, because single episodes are noisy.
+
+## When it is wrong
+A metric whose evaluation broke while the model did not: look at the training loss, and at the validity.
+
+## References
+KNOWLEDGE OUT-02, OUT-11, ST-03, NORM-04.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear, Finding
+from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import badness, block_medians, fall_from_best, p_of_drop, robust_sigma
+from wheeltapper.signs import seen, where
+
+ID = "collapsed"
+LIVE = True
+LOST = 0.70
+
+
+def look(val_metrics: tuple[Series, ...]) -> Answer | list[Finding]:
+    found = []
+    for series in val_metrics[:12]:
+        finding = _return(series) if series.quantity in ("return", "success") else _metric(series)
+        if finding is not None:
+            found.append(finding)
+    return found[:3] or Clear("no metric fell back to where it began")
+
+
+def _metric(series: Series) -> Finding | None:
+    fall = fall_from_best(badness(series.values, series.better))
+    if fall is None or fall.gain <= 5 * fall.sigma or fall.share < LOST or fall.p > 1e-3:
+        return None
+    sign = -1.0 if series.better == "up" else 1.0
+    text = (
+        f"{series.name} had reached {sign * fall.best:.4g} and fell back to {sign * fall.last:.4g} "
+        f"(it began at {sign * fall.first:.4g}) at {where(series, fall.onset_index)}"
+    )
+    return seen(
+        ID, series, text, severity="ill", grade="is-p", onset=fall.onset_index, p=fall.p,
+        best=sign * fall.best, last=sign * fall.last, share=fall.share,
+    )  # fmt: skip
+
+
+def _return(series: Series) -> Finding | None:
+    """Tenths of the run: the best tenth against the last, with the spread of single episodes as noise."""
+    values = series.values[series.finite]
+    if len(values) < 30:
+        return None
+    bad = badness(values, series.better)
+    _, tenths = block_medians(bad, 10)
+    best = int(np.argmin(tenths[:-1]))
+    gain, drop = float(tenths[0] - tenths[best]), float(tenths[-1] - tenths[best])
+    sigma = robust_sigma(bad - np.repeat(tenths, np.diff(np.linspace(0, len(bad), 11).astype(int)))) / np.sqrt(len(bad) / 10)
+    p = p_of_drop(drop / max(sigma, 1e-12), 10, 0.5, 1)
+    if drop < LOST * gain or gain <= 5 * sigma or p > 1e-3:
+        return None
+    cut = tenths[best] + drop / 2
+    smooth = block_medians(bad, 50)[1]
+    after = np.flatnonzero(smooth <= cut)
+    onset = min(int((after[-1] + 1) / len(smooth) * len(series)), len(series) - 1) if len(after) else 0
+    sign = -1.0 if series.better == "up" else 1.0
+    text = (
+        f"{series.name}: the best tenth of the run had {sign * tenths[best]:.4g}, the last {sign * tenths[-1]:.4g} "
+        f"(the first {sign * tenths[0]:.4g}); lost since {where(series, onset)}"
+    )
+    return seen(ID, series, text, severity="ill", grade="is-p", onset=onset, p=p, best=sign * tenths[best], last=sign * tenths[-1])
+
+
+_up = [0.01 + 0.02 * i for i in range(20)]
+CASES = {
+    "finding": {"val/accuracy": [*_up, 0.02, 0.01, 0.012, 0.01, 0.011, 0.01]},
+    "clear": {"val/accuracy": _up},
+    "near miss": {"val/accuracy": [*_up, 0.3, 0.31, 0.3, 0.31], "expect": "clear"},
+    "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
+}

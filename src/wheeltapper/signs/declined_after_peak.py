@@ -1,0 +1,93 @@
+"""A validation score got worse after its best, by more than noise and selection explain.
+
+## What it sees
+A validation loss or metric whose end lies below its best.
+
+## Why it matters
+The last checkpoint is not the one to keep, and training on makes it worse.
+
+## How it decides
+"Two sigma below the best" is the median state of a healthy plateau, and patience rules fire on every flat
+curve (ST-03), so the fall is tested against a flat series of the same length, noise and autocorrelation,
+corrected for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters
+too: at least 5 % of what had been gained. From 15 % of the gain it makes the run ill; when the other
+validation scores hold their level it stays a watch, because a loss that rises while accuracy holds is
+over-confidence, not a worse model (OUT-10b).
+
+## When it is wrong
+The validation set changed; the metric is evaluated on a different difficulty; the learning rate is still
+high and a cool-down would bring part of it back.
+
+## References
+KNOWLEDGE ST-03, OUT-04, OUT-10.
+"""
+
+from __future__ import annotations
+
+from wheeltapper.finding import Answer, Clear, Finding, Unknown
+from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import Task
+from wheeltapper.signals.statistics import Fall, badness, fall_from_best
+from wheeltapper.signs import seen, where
+
+ID = "declined-after-peak"
+LIVE = False
+P = 1e-3
+NOTABLE, ILL = 0.05, 0.15  # shares of the gain; LOG.md 2026-11-16: no healthy record loses 5 %
+OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of the best value
+
+
+def look(
+    task: Task, val_loss: Series | None = None, val_metrics: tuple[Series, ...] = (), shifting: str = ""
+) -> Answer | list[Finding]:
+    scores = [*([val_loss] if val_loss is not None else []), *val_metrics]
+    scores = [s for s in scores if s.quantity not in ("return", "success")]  # judged by their own rules
+    if not scores:
+        return Unknown("no validation loss or metric is logged", ("a score on held-out data",))
+    falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
+    if not falls:
+        return Unknown("fewer than four evaluations", ("more evaluations",))
+    fallen = [(s, f) for s, f in falls if f.p < P / len(falls) and _size(f) >= NOTABLE]
+    if not fallen:
+        return Clear("no validation score fell below its best by more than noise and selection explain")
+    held = [s for s, f in falls if s.quantity != "loss" and _size(f) < NOTABLE and f.gain > 3 * f.sigma]
+    out = []
+    for series, fall in fallen:
+        only_loss = series.quantity == "loss" and bool(held)
+        ill = _size(fall) >= ILL and not only_loss
+        if only_loss and _size(fall) >= 2 * ILL:
+            ill = True  # so large a rise is not a matter of confidence alone
+        out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
+    return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _size(fall: Fall) -> float:
+    """The fall as a share of the gain; where the first value was already the best, of a tenth of the value."""
+    of_value = fall.drop / (abs(fall.best) + 1e-300) / OF_VALUE * ILL
+    if fall.gain <= 3 * fall.sigma:
+        return of_value
+    return fall.share
+
+
+def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Finding:
+    sign = -1.0 if series.better == "up" else 1.0
+    best, last = sign * fall.best, sign * fall.last
+    text = (
+        f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, "
+        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / abs(fall.best):.0%} worse")
+    )
+    if held:
+        text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"
+    return seen(
+        ID, series, text, severity="ill" if ill else "watch", grade="is-p", onset=fall.onset_index, p=fall.p,
+        best=best, last=last, share=min(fall.share, 99.0), size=_size(fall), best_at=series.at[fall.best_index],
+    )  # fmt: skip
+
+
+_rise = [0.3 + 0.5 * (1 - 0.9**i) + 0.004 * ((i * 7) % 5) for i in range(40)]
+CASES = {
+    "finding": {"val/accuracy": [*_rise, *[0.78 - 0.012 * i for i in range(25)]]},
+    "clear": {"val/accuracy": _rise},
+    "near miss": {"val/accuracy": [*_rise, 0.79, 0.8, 0.785, 0.795], "expect": "clear"},
+    "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
+}

@@ -1,0 +1,86 @@
+"""A logged value is NaN or infinite.
+
+## What it sees
+NaN, +inf or -inf in a loss, a metric or a gradient norm, where it first appears, and whether finite
+values come back.
+
+## Why it matters
+A loss that is NaN to the end means the weights are NaN: nothing after the onset was training.
+
+## How it decides
+Exact. Non-finite from some point to the end is ill. Non-finite that clears again, with the curve back at
+its level, is a watch: one poisoned batch in a running average, or a step that the loss scaler skipped.
+Non-finite on a fixed share of rows from the first row on is a placeholder for "not measured here".
+
+## When it is wrong
+A logger that prints NaN for "no value" only late in the run. Gradient norms are never ill by themselves:
+an infinite norm is what a skipped fp16 step looks like.
+
+## References
+KNOWLEDGE OUT-01, AMP-05, AMP-14; ECOSYSTEM §0 (loggers that hide NaN).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear, Finding
+from wheeltapper.run.model import Series
+from wheeltapper.signs import seen, where
+
+ID = "not-finite"
+LIVE = True
+
+
+def look(judged: tuple[Series, ...]) -> Answer | list[Finding]:
+    found = [finding for series in judged if (finding := _one(series)) is not None]
+    if not found:
+        return Clear("every logged value is finite")
+    whole = [f for f in found if f.severity == "ill"]
+    # One NaN spreads to every series of the row: the first to fall is the finding, the rest are its echo.
+    first = sorted(whole or found, key=lambda f: (f.series is not None and "." in f.series, f.onset or 0))
+    return first[:6]
+
+
+def _one(series: Series) -> Finding | None:
+    bad = ~series.finite
+    n = len(series)
+    if not bad.any() or n < 2:
+        return None
+    spots = np.flatnonzero(bad)
+    first = int(spots[0])
+    share = float(bad[first:].mean())
+    # The same metric printed with and without a value on alternate rows, from the start: not measured there.
+    if first < max(2, 0.02 * n) and 0.02 < float(bad.mean()) < 0.98 and series.quantity != "loss":
+        return None
+    if bad.all():
+        what = f"{series.name} is never finite ({n} values)"
+        return seen(ID, series, what, severity="ill" if series.quantity == "loss" else "watch", grade="is", onset=0)
+    tail = bad[-max(1, min(5, n - first)) :]
+    gone = bool(tail.all())
+    if series.quantity in ("grad_norm", "loss_scale"):
+        text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}"
+        return seen(ID, series, text, severity="watch", grade="is", onset=first, rows=bad.sum())
+    if gone:
+        start = int(np.flatnonzero(~bad)[-1]) + 1  # the first of the last unbroken stretch
+        start = first if share > 0.9 else start
+        before = series.values[start - 1] if start else float("nan")
+        text = (
+            f"{series.name} is not finite from {where(series, start)} to the end ({n - start} rows); "
+            f"the value before was {before:.4g}"
+        )
+        return seen(ID, series, text, severity="ill", grade="is", onset=start, rows=n - start, before=before)
+    back = int(spots[-1]) + 1
+    text = (
+        f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}; "
+        f"finite again from {where(series, back)}"
+    )
+    return seen(ID, series, text, severity="watch", grade="is", onset=first, end=back, rows=bad.sum())
+
+
+CASES = {
+    "finding": {"train/loss": [2.0, 1.5, 1.2, 1.1, float("nan"), float("nan"), float("nan")]},
+    "clear": {"train/loss": [2.0, 1.5, 1.2, 1.1, 1.0]},
+    "near miss": {"train/loss": [2.0, 1.5, float("nan"), 1.1, 1.0, 0.9, 0.8, 0.7], "expect": "watch"},
+    "unknown": {},
+}

@@ -1,0 +1,109 @@
+"""The training loss jumped far out of its band, and came back or did not.
+
+## What it sees
+Values of the training loss far above the level around them: a spike that recovers, or a jump to a higher
+level that lasts to the end of the record.
+
+## Why it matters
+A spike that recovers is usually harmless; a jump that stays is not. People change a recipe because of the
+first and overlook the second.
+
+## How it decides
+The logarithm of the loss against a running median, in units of the run's own spread; the threshold is the
+larger of the normal one for the number of looks (ST-06) and one and a half times the largest excursion of the
+first half's 99th percentile, because tails are heavy. Stays: the median after the jump lies above the
+level before by more than half the jump, to the end. A jump that stays needs a factor of 1.2 at least.
+
+## When it is wrong
+A loss that is a single batch of a noisy objective (diffusion) spikes by nature. A new stage of a curriculum.
+
+## References
+KNOWLEDGE OUT-05, OUT-06, ST-06, PRG-06.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear, Finding, Unknown
+from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import Task
+from wheeltapper.signals.statistics import robust_sigma, running_median, spike_threshold
+from wheeltapper.signs import seen, where
+
+ID = "spiked"
+LIVE = False
+STAYS = 1.2
+
+
+def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Finding]:
+    good = np.flatnonzero(train_loss.finite & (train_loss.values > 0))
+    if len(good) < 6:
+        return Unknown("fewer than six positive training losses", ("a loss logged more often",))
+    x = np.log(train_loss.values[good])
+    n = len(x)
+    width = int(np.clip(n // 10, 5, 101))
+    before = _median_before(x, width)
+    excess = x - before
+    half = max(5, n // 2)
+    sigma = max(robust_sigma(np.diff(x)) / np.sqrt(2), 1e-9)
+    heavy = 1.5 * float(np.quantile(np.abs(excess[1:half]), 0.99)) if n >= 40 else 0.0
+    limit = max(spike_threshold(n) * sigma, heavy, np.log(1.15))
+    spots = np.flatnonzero(excess > limit)
+    spots = spots[spots > 0]
+    if not len(spots):
+        return Clear("no training loss jumped out of its band")
+    first = int(spots[np.argmax(excess[spots])])  # the largest
+    level = float(before[first])
+    after = x[first:]
+    end_level = float(np.median(after[-max(1, min(len(after), width)) :])) if len(after) > 1 else float(after[-1])
+    size = float(np.exp(excess[first]))
+    stays = end_level - level > 0.5 * float(excess[first]) and np.exp(end_level - level) > STAYS
+    index = int(good[_first_of(spots, first, excess, limit)] if stays else good[first])
+    if stays:
+        text = (
+            f"{train_loss.name} jumped from {np.exp(level):.4g} to {np.exp(x[first]):.4g} at {where(train_loss, index)} "
+            f"and did not come back (ends at {np.exp(end_level):.4g})"
+        )
+        ill = not (shifting or task.diffusion)
+        return seen(
+            ID, train_loss, text, severity="ill" if ill else "watch", grade="is-p" if ill else "suspected", onset=index,
+            p=0.1 / max(n, 10), factor=size, stays=1.0,
+        )  # fmt: skip
+    back = np.flatnonzero(after[1:] <= level + 0.25 * excess[first])
+    end = int(good[min(first + 1 + int(back[0]), n - 1)]) if len(back) else None
+    text = (
+        f"{train_loss.name} spiked {size:.3g}x at {where(train_loss, index)} and recovered"
+        + (f" by {where(train_loss, end)}" if end is not None else "")
+        + (f"; {len(spots)} such values in all" if len(spots) > 1 else "")
+    )
+    return [seen(ID, train_loss, text, severity="note", grade="is-p", onset=index, end=end, factor=size, stays=0.0)]
+
+
+def _median_before(x: np.ndarray[tuple[int], np.dtype[np.float64]], width: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Level just before each point: the median of the `width` points that precede it; no hindsight."""
+    centred = running_median(x, 2 * (width // 2) + 1)
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        if i < width:
+            out[i] = np.median(x[: max(i, 1)])
+        else:
+            out[i] = centred[i - 1 - width // 2]
+    return out
+
+
+def _first_of(spots: np.ndarray[tuple[int], np.dtype[np.int64]], peak: int, excess: np.ndarray[tuple[int], np.dtype[np.float64]], limit: float) -> int:
+    """The first point of the unbroken rise that leads to the peak."""
+    i = peak
+    while i > 0 and excess[i - 1] > 0.25 * limit and i - 1 > 0:
+        i -= 1
+    return i if excess[i] > limit or i == peak else min(i + 1, peak)
+
+
+_base = [1.0 - 0.005 * i + 0.01 * ((i * 7) % 5) for i in range(60)]
+CASES = {
+    "finding": {"train/loss": [*_base, *[2.5 + 0.01 * ((i * 3) % 4) for i in range(20)]]},
+    "clear": {"train/loss": _base},
+    "near miss": {"train/loss": [*_base[:40], 3.0, *_base[40:]], "expect": "note"},
+    "unknown": {"train/loss": [1.0, 0.9]},
+}
