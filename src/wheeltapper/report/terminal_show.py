@@ -76,16 +76,17 @@ def _series_table(run: Run, everything: bool) -> RenderableType:
     table = plain_table()
     table.show_header = True
     table.header_style = "dim"
-    table.add_column("name", no_wrap=True, overflow="ellipsis", max_width=32)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", max_width=27)
     table.add_column("", no_wrap=True)
     table.add_column("curve", no_wrap=True, style="cyan")
     for title in ("first", "last", "best"):
         table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("points", overflow="fold", style="dim")
+    table.add_column("points", no_wrap=True, style="dim")
     shown = rows if everything else rows[:MOST_SERIES]
     for series in shown:
         line = curve_line(series, width=12)
-        cells = [line.name, line.better or " ", line.picture, *_three(series), _extent(series)]
+        unit = f" ({clean(series.unit, 12)})" if series.unit else ""
+        cells = [line.name + unit, line.better or " ", line.picture, *_three(series), _extent(series)]
         table.add_row(*(Text(cell) for cell in cells))
     if len(rows) > len(shown):
         table.add_row(Text(f"and {len(rows) - len(shown):,} more: --all", style="dim"))
@@ -105,8 +106,7 @@ def _three(series: Series) -> tuple[str, str, str]:
 
 def _extent(series: Series) -> str:
     lost = len(series) - int(series.finite.sum())
-    unit = f", {clean(series.unit, 12)}" if series.unit else ""
-    return f"{len(series):,} {series.clock}" + (f", {lost:,} ×" if lost else "") + unit
+    return f"{len(series):,} {series.clock}" + (f", {lost:,} ×" if lost else "")
 
 
 def _series_order(series: Series) -> tuple[bool, bool]:

@@ -1,0 +1,88 @@
+"""The page of every sign, cause and code check, from the docstring of its one file.
+
+A page is a title and named sections. `wheeltapper explain`, the HTML report and docs/ all show these pages, so
+there is no second text to keep equal.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import wheeltapper
+
+Kind = Literal["sign", "cause", "check"]
+# Where the pages of a kind lie; a module with an ID and a docstring is a page.
+PACKAGES: dict[Kind, str] = {
+    "sign": "wheeltapper.signs",
+    "cause": "wheeltapper.causes",
+    "check": "wheeltapper.code.checks",
+}
+FOLDERS: dict[Kind, str] = {"sign": "signs", "cause": "causes", "check": "checks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    id: str
+    kind: Kind
+    title: str
+    sections: tuple[tuple[str, str], ...]  # heading, text
+    source: str  # path of the file, from the root of the repository
+
+    def markdown(self) -> str:
+        parts = [f"# {self.id}", f"*{self.kind}* · {self.title}"]
+        parts += [f"## {heading}\n\n{text}" for heading, text in self.sections]
+        parts.append(f"---\nWritten from [{self.source}](../../{self.source}) by `just docs`; edit that file.")
+        return "\n\n".join(parts) + "\n"
+
+
+def parse_page(ident: str, kind: Kind, docstring: str, source: str) -> Page:
+    """
+    >>> text = "A title\\nof two lines.\\n\\n## What it sees\\nThis.\\n\\n## References\\nNone."
+    >>> page = parse_page("x", "sign", text, "x.py")
+    >>> page.title, page.sections
+    ('A title of two lines.', (('What it sees', 'This.'), ('References', 'None.')))
+    """
+    head, *rest = re.split(r"^## +", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    lines = head.strip().split("\n\n")
+    sections = []
+    if len(lines) > 1:
+        sections.append(("In short", "\n\n".join(lines[1:]).strip()))
+    for block in rest:
+        heading, _, text = block.partition("\n")
+        sections.append((heading.strip(), text.strip()))
+    return Page(ident, kind, " ".join(lines[0].split()), tuple(sections), source)
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """Every page by its id, kind after kind, in name order."""
+    return {page.id: page for kind in PACKAGES for page in pages_of(kind)}
+
+
+def pages_of(kind: Kind) -> Iterator[Page]:
+    root = Path(wheeltapper.__file__).resolve().parent
+    for module in _modules(PACKAGES[kind]):
+        ident = getattr(module, "ID", None)
+        if ident is None or not module.__doc__ or module.__file__ is None:
+            continue
+        source = Path(module.__file__).resolve().relative_to(root).as_posix()
+        yield parse_page(ident, kind, module.__doc__, f"src/wheeltapper/{source}")
+
+
+def _modules(package: str) -> Iterable[ModuleType]:
+    found = importlib.import_module(package)
+    for info in pkgutil.iter_modules(found.__path__):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package}.{info.name}")
+
+
+__all__ = ["FOLDERS", "PACKAGES", "Kind", "Page", "pages", "pages_of", "parse_page"]
