@@ -192,7 +192,8 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
     start, end = float(xs.min()), float(xs.max())
     lines = [line_of(series, track, start, end, "dead") for series, track in dead]
     lines += [line_of(series, track, start, end) for series, track in tracks]
-    log = wants_log(ys)
+    # Scores that are better when higher (accuracy, dB) are read on a linear scale by everyone.
+    log = lead.better != "up" and wants_log(ys)
     low, high = (float(ys.min()), float(ys.max())) if ys.size else (0.0, 1.0)
     unit = f" ({lead.unit})" if lead.unit else ""
     title = clean(lead.name if len(group) == 1 else _shared_name(group), 60) + unit

@@ -15,8 +15,9 @@ from wheeltapper.report.curves import Chart, Line, Mark
 from wheeltapper.report.text import num
 
 WIDTH, HEIGHT = 440.0, 220.0
-LEFT, RIGHT, TOP, BOTTOM = 48.0, 10.0, 16.0, 26.0
-GLYPH = 5.6  # width of a label character at the page's 10-unit font, for keeping labels apart
+LEFT, RIGHT, BOTTOM = 48.0, 10.0, 26.0
+ROW, MOST_ROWS = 11.0, 3  # labels of marks stand in rows above the curves, never on them
+GLYPH = 6.8  # width of a bold label character at the page's 11-unit font, for keeping labels apart
 
 
 def element(name: str, *children: str, text: str | None = None, **attributes: object) -> str:
@@ -77,6 +78,9 @@ class _Scale:
         self.unit = max(abs(self.low), abs(self.high), 1e-300)
         self.start = chart.start
         self.width = (chart.end - chart.start) or 1.0
+        self.labels = _place_labels(chart, self)
+        rows = 1 + max((row for _, _, row in self.labels), default=-1)
+        self.top = 8.0 + ROW * rows
 
     def _warp(self, value: float) -> float:
         return math.log10(value) if self.log else value
@@ -88,7 +92,7 @@ class _Scale:
         warped = np.log10(value) if self.log else np.asarray(value, float)
         low, high = self.low / self.unit, self.high / self.unit
         share = (warped / self.unit - low) / (high - low)
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+        return HEIGHT - BOTTOM - share * (HEIGHT - self.top - BOTTOM)
 
 
 def _points(pairs: Any) -> str:
@@ -112,7 +116,7 @@ def _overlay(line: Line, scale: _Scale) -> list[str]:
     peak = max((float(ys.max()) for _, ys in line.pieces), default=0.0)
     if peak <= 0:
         return []
-    floor, height = HEIGHT - BOTTOM, 0.9 * (HEIGHT - TOP - BOTTOM)
+    floor, height = HEIGHT - BOTTOM, 0.9 * (HEIGHT - scale.top - BOTTOM)
     return [
         element("polyline", class_="line lr", points=_points(zip(scale.x(xs), tops, strict=True)))
         for xs, tops in ((xs, floor - ys / peak * height) for xs, ys in line.pieces)
@@ -124,8 +128,8 @@ def _shades(chart: Chart, scale: _Scale, ident: str) -> list[str]:
         left, right = max(LEFT, float(scale.x(start))), min(WIDTH - RIGHT, float(scale.x(end)))
         if right - left < least:
             left, right = (left + right - least) / 2, (left + right + least) / 2
-        height = HEIGHT - TOP - BOTTOM
-        return element("rect", x=left, y=TOP, width=right - left, height=height, **attributes)
+        height = HEIGHT - scale.top - BOTTOM
+        return element("rect", x=left, y=scale.top, width=right - left, height=height, **attributes)
 
     out = [
         box(mark.at, mark.end, 1.0, class_=f"shade {mark.kind}")
@@ -139,16 +143,18 @@ def _shades(chart: Chart, scale: _Scale, ident: str) -> list[str]:
 
 def _marks(chart: Chart, scale: _Scale) -> list[str]:
     out: list[str] = []
-    taken: list[tuple[float, float, int]] = []
-    for mark in sorted(chart.marks, key=lambda m: m.at):
+    top = dict.fromkeys(chart.marks, scale.top)
+    for mark, left, row in scale.labels:
+        y = 10 + ROW * row
+        top[mark] = y - 7
+        out.append(element("text", text=mark.label, class_=f"label {mark.kind}", x=left, y=y))
+    for mark in chart.marks:
         x = float(scale.x(mark.at))
         title = element("title", text=f"{mark.label} at {num(mark.at)}")
         if mark.y is not None:
             out.append(element("circle", title, class_="mark best", cx=x, cy=float(scale.y(mark.y)), r=4.5))
             continue
-        floor = HEIGHT - BOTTOM
-        out.append(element("line", title, class_=f"mark {mark.kind}", x1=x, y1=TOP, x2=x, y2=floor))
-        out += _mark_label(mark, x, taken)
+        out.append(element("line", title, class_=f"mark {mark.kind}", x1=x, y1=top[mark], x2=x, y2=HEIGHT - BOTTOM))
     first = next((b for line in chart.lines for b in line.broken), None)
     if first is not None:
         x = min(max(float(scale.x(sum(first) / 2)), LEFT + 24), WIDTH - RIGHT - 24)
@@ -157,16 +163,21 @@ def _marks(chart: Chart, scale: _Scale) -> list[str]:
     return out
 
 
-def _mark_label(mark: Mark, x: float, taken: list[tuple[float, float, int]]) -> list[str]:
-    """The label beside its line, on the first of three rows that is free there; none where all are full."""
-    width = GLYPH * len(mark.label)
-    left = x + 3 if x + 3 + width < WIDTH - RIGHT else x - 3 - width
-    for row in range(3):
-        if all(r != row or left > end or left + width < start for start, end, r in taken):
-            taken.append((left, left + width, row))
-            y = TOP + 9 + 11 * row
-            return [element("text", text=mark.label, class_=f"label {mark.kind}", x=left, y=y)]
-    return []
+def _place_labels(chart: Chart, scale: _Scale) -> list[tuple[Mark, float, int]]:
+    """Each label beside its line, on the first row that is free there; the gravest marks choose first."""
+    order = {"ill": 0, "watch": 1, "restart": 2, "stage": 3}
+    placed: list[tuple[Mark, float, int]] = []
+    taken: list[tuple[float, float, int]] = []
+    marks = sorted((m for m in chart.marks if m.y is None), key=lambda m: (order.get(m.kind, 9), m.at))
+    for mark in marks:
+        x, width = float(scale.x(mark.at)), GLYPH * len(mark.label)
+        left = x + 3 if x + 3 + width < WIDTH - RIGHT else x - 3 - width
+        for row in range(MOST_ROWS):
+            if all(r != row or left > end + 3 or left + width + 3 < start for start, end, r in taken):
+                taken.append((left, left + width, row))
+                placed.append((mark, left, row))
+                break
+    return placed
 
 
 def _axes(chart: Chart, scale: _Scale) -> list[str]:
@@ -223,9 +234,9 @@ def _short(value: float) -> str:
     if size >= 1e9 or (0 < size < 1e-3):
         mantissa, exponent = f"{value:.2e}".split("e")
         return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-    for limit, suffix in ((1e6, "M"), (1e4, "k")):
+    for limit, suffix in ((1e6, "M"), (1e3, "k")):
         if size >= limit:
-            return f"{value / (1e6 if suffix == 'M' else 1e3):.4g}{suffix}"
+            return f"{value / limit:.4g}{suffix}"
     return f"{value:.4g}"
 
 
