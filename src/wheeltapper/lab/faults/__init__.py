@@ -1,0 +1,100 @@
+"""What can be wrong with a lab run, and what only looks wrong.
+
+A Fault really breaks the training: it changes settings, or the text of the training script, or both. A
+Benign oddity changes them too, and the run stays sound. One table a system; nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Literal
+
+from wheeltapper.errors import InputError
+from wheeltapper.lab.systems import NAMES, Settings
+
+# What the fault should do to the run, as measured against its healthy twin (manifest.py):
+#   quality  the weights are worse        metric  the log says something else than the weights are worth
+#   crash    the run ends early           time    the run takes much longer     memory  it grows
+#   nothing  the run does not do what its config declares, though its result may be the same
+Harm = Literal["quality", "metric", "crash", "time", "memory", "nothing"]
+Change = Callable[[Settings, Random], Settings]
+
+
+def unchanged(_settings: Settings, _rng: Random) -> Settings:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """`@AT@` in a patch becomes the onset, drawn in the share `at` of the run (epochs or steps)."""
+
+    id: str
+    system: str
+    cause: str
+    knob: str  # the setting or the line of code that is wrong
+    harm: Harm
+    text: str
+    change: Change = unchanged
+    patch: tuple[tuple[str, str], ...] = ()
+    good: Any = None  # None: the value that the healthy twin has
+    bad: Any = None
+    at: tuple[float, float] | None = None  # None: wrong from the start
+    onset: Callable[[Settings], float] | None = None  # where the harm begins, if neither start nor `at`
+    needs: Settings = field(default_factory=dict)  # the twin has these too
+    resume: bool = False  # the launch is cut off at the onset and started again
+    stale: bool = False  # another run's last checkpoint lies in the folder already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benign:
+    """A run that looks ill to somebody and is not; `looks_like` is the cause it is mistaken for."""
+
+    id: str
+    system: str
+    looks_like: str
+    text: str
+    change: Change = unchanged
+    patch: tuple[tuple[str, str], ...] = ()
+    at: tuple[float, float] | None = None
+    needs: Settings = field(default_factory=dict)
+    resume: bool = False
+
+
+def times(key: str, low: float, high: float) -> Change:
+    """A change that multiplies a setting by a factor drawn log-evenly between `low` and `high`."""
+
+    def change(settings: Settings, rng: Random) -> Settings:
+        factor = low * (high / low) ** rng.random()
+        return {key: float(f"{settings[key] * factor:.3g}")}
+
+    return change
+
+
+def put(**settings: Any) -> Change:
+    """A change to fixed values."""
+    return lambda _settings, _rng: settings
+
+
+def table(system: str) -> tuple[tuple[Fault, ...], tuple[Benign, ...]]:
+    module = importlib.import_module(f"{__name__}.{system.replace('-', '_')}")
+    return module.FAULTS, module.BENIGN
+
+
+def all_faults() -> list[Fault]:
+    return [fault for name in NAMES for fault in table(name)[0]]
+
+
+def all_benign() -> list[Benign]:
+    return [benign for name in NAMES for benign in table(name)[1]]
+
+
+def find(system: str, id: str) -> Fault | Benign:
+    faults, benign = table(system)
+    known: dict[str, Fault | Benign] = {one.id: one for one in faults}
+    known |= {one.id: one for one in benign}
+    if id in known:
+        return known[id]
+    raise InputError(f"{system} has no fault called {id!r}", do=f"Choose one of: {', '.join(known)}")

@@ -1,0 +1,49 @@
+"""Did the fault really do harm? Measured against the healthy twin, never taken for granted.
+
+A score counts as worse when it lies more than three times the spread over seeds below the twin's: two
+scores of one spread differ by more than 3 in about 3 % of pairs (normal, sd of a difference is 1.41 times).
+"""
+
+from __future__ import annotations
+
+import math
+
+from wheeltapper.lab.truth import Truth
+
+WORSE = 3.0  # spreads
+SLOWER = 1.5  # times the twin's CPU seconds: over the 10-20 % that equal runs differ by on a shared machine
+GREW = 32.0  # MiB more than the twin
+
+
+def compare(truth: Truth, twin: Truth, noise: float) -> tuple[bool, str]:
+    """Whether the harm is there, and the comparison in words. Looks at all kinds of harm, not the meant one."""
+    found = []
+    if truth.ended != "finished":
+        found.append(truth.ended)
+    elif not_as_good(truth.score, twin.score, noise):
+        found.append(f"final score {show(truth.score)} against {show(twin.score)} for the healthy twin")
+    if misreported(truth, noise) and not misreported(twin, noise):
+        found.append(f"the log reports {show(truth.reported)}, the weights are worth {show(truth.score)}")
+    if truth.harm == "time" and truth.seconds > SLOWER * twin.seconds:
+        found.append(f"{truth.seconds:.1f} CPU s against {twin.seconds:.1f}")
+    if truth.memory > twin.memory + GREW:
+        found.append(f"memory grew by {truth.memory:.0f} MiB against {twin.memory:.0f}")
+    if truth.harm == "nothing" and not found:
+        return False, "what it declares is not what it does; the result is the same"
+    return bool(found), "; ".join(found) or "no harm found against the healthy twin"
+
+
+def not_as_good(score: float | None, twin: float | None, noise: float) -> bool:
+    if score is None or twin is None:
+        return score is None
+    return not math.isfinite(score) or score < twin - WORSE * noise
+
+
+def misreported(truth: Truth, noise: float) -> bool:
+    if truth.reported is None or truth.score is None:
+        return False
+    return not abs(truth.reported - truth.score) <= WORSE * noise
+
+
+def show(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.4g}"
