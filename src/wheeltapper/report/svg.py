@@ -202,7 +202,7 @@ def _tick(text: str, x: float, y: float, anchor: str) -> str:
 def _y_ticks(scale: _Scale) -> list[float]:
     if not scale.log:
         return nice_ticks(scale.low, scale.high, 4)
-    first, last = math.ceil(scale.low), math.floor(scale.high)
+    first, last = max(-300, math.ceil(scale.low)), min(300, math.floor(scale.high))  # 10.0**e must exist
     if last - first >= 2:
         stride = max(1, (last - first) // 4)
         return [10.0**e for e in range(first, last + 1, stride)]

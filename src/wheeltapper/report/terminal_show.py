@@ -25,7 +25,7 @@ def print_runs(runs: Sequence[Run], out: Console, *, everything: bool = False) -
             put(out, Text("Give one of these runs by its path, or --all, to see them in full.", style="dim"))
             return
     for run in runs:
-        put(out, Text(""), *_run(run, everything))
+        put(out, Text(""), *_run(run, everything, out.width))
 
 
 def _run_table(runs: Sequence[Run]) -> RenderableType:
@@ -44,7 +44,7 @@ def _run_table(runs: Sequence[Run]) -> RenderableType:
     return table
 
 
-def _run(run: Run, everything: bool) -> list[RenderableType]:
+def _run(run: Run, everything: bool, width: int) -> list[RenderableType]:
     limit = 10**9 if everything else MOST_ROWS
     parts: list[RenderableType] = [Text(clean(run.name, 120), style="bold")]
     under = [", ".join(clean(f, 60) for f in run.formats), plural(len(run.files), "file")]
@@ -52,7 +52,7 @@ def _run(run: Run, everything: bool) -> list[RenderableType]:
         under.append(plural(len(run.segments), "launch", "launches"))
     parts.append(Text(" · ".join(part for part in under if part), style="dim"))
     if run.series:
-        parts += [heading_rule(f"Series ({len(run.series)})"), _series_table(run, everything)]
+        parts += [heading_rule(f"Series ({len(run.series)})"), _series_table(run, everything, width)]
     if run.segments and len(run.segments) > 1:
         parts += [heading_rule("Launches"), listed("•", most(_segments(run), limit))]
     facts = facts_of(run, limit)
@@ -71,23 +71,27 @@ def _run(run: Run, everything: bool) -> list[RenderableType]:
     return parts
 
 
-def _series_table(run: Run, everything: bool) -> RenderableType:
+def _series_table(run: Run, everything: bool, width: int) -> RenderableType:
     rows = sorted(run.series.values(), key=_series_order)
-    table = plain_table()
-    table.show_header = True
-    table.header_style = "dim"
-    table.add_column("name", no_wrap=True, overflow="ellipsis", max_width=27)
-    table.add_column("", no_wrap=True)
-    table.add_column("curve", no_wrap=True, style="cyan")
-    for title in ("first", "last", "best"):
-        table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("points", no_wrap=True, style="dim")
     shown = rows if everything else rows[:MOST_SERIES]
+    cells = []
     for series in shown:
         line = curve_line(series, width=12)
         unit = f" ({clean(series.unit, 12)})" if series.unit else ""
-        cells = [line.name + unit, line.better or " ", line.picture, *_three(series), _extent(series)]
-        table.add_row(*(Text(cell) for cell in cells))
+        cells.append([line.name + unit, line.better or " ", line.picture, *_three(series), _extent(series)])
+    titles = ["name", "", "curve", "first", "last", "best", "points"]
+    others = sum(2 + max(len(row[i]) for row in [titles, *cells]) for i in range(1, len(titles)))
+    table = plain_table()
+    table.show_header = True
+    table.header_style = "dim"
+    # The name gives way where the screen is narrow; a number cut in half would be a wrong number.
+    table.add_column("name", no_wrap=True, overflow="ellipsis", max_width=max(10, width - others))
+    for title in titles[1:]:
+        right = title in ("first", "last", "best")
+        style = {"curve": "cyan", "points": "dim"}.get(title, "")
+        table.add_column(title, no_wrap=True, justify="right" if right else "left", style=style)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
     if len(rows) > len(shown):
         table.add_row(Text(f"and {len(rows) - len(shown):,} more: --all", style="dim"))
     return table

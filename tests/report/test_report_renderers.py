@@ -1,0 +1,167 @@
+"""Terminal, Markdown and HTML: everything is there, nothing from the run can act, and it fits where it is read."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from report_sample import EVIL, sample_diagnosis, sample_run
+from wheeltapper.report import html, markdown
+from wheeltapper.report.terminal import console, print_diagnoses
+from wheeltapper.report.terminal_show import print_runs
+from wheeltapper.report.text import clean
+from wheeltapper.report.view import view_of
+
+
+def terminal(*diagnoses, width: int = 80, **options) -> str:
+    out = io.StringIO()
+    print_diagnoses([view_of(d) for d in diagnoses], console(out, width=width), **options)
+    return out.getvalue()
+
+
+def everything_said(text: str) -> list[str]:
+    flat = " ".join(text.split())
+    said = [
+        "collapsed to chance at step 10,000",
+        "ln 200 = 5.298",
+        "Log the gradient norm every step",
+        "model_best.pth",
+        "at-chance",
+        "p = 0.41",
+        "81 %",
+        "Something else",
+        "+4.2",
+        "−1.1",
+        "optimizer.lr: 0.0004 → 0.0002",
+        "Fork at step 9,000",
+        "label smoothing changes its floor",
+        "at most 3 overflows",
+        "the warm-up lasts ten epochs",
+        "tells LR from data",
+        "no loss scale is logged",
+        "train.log:206",
+    ]
+    return [words for words in said if words not in flat]
+
+
+def test_terminal_says_everything_in_80_columns() -> None:
+    text = terminal(sample_diagnosis())
+    assert everything_said(text) == []
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert not any(line.endswith(" ") for line in text.splitlines())
+
+
+def test_terminal_first_screen_fits_a_screen() -> None:
+    text = terminal(sample_diagnosis(), brief=True)
+    assert "ILL" in text.splitlines()[1]
+    assert len(text.splitlines()) <= 32
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_terminal_keeps_any_width(width: int) -> None:
+    text = terminal(sample_diagnosis(), width=width)
+    assert max(len(line) for line in text.splitlines()) <= width
+
+
+def test_a_pipe_gets_no_escape_codes() -> None:
+    text = terminal(sample_diagnosis())
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "[red]x[/red]" in " ".join(text.split()), "markup in a log is shown, not obeyed"
+
+
+def test_many_runs_give_a_table_and_no_flood() -> None:
+    text = terminal(*(sample_diagnosis(verdict=v) for v in ("sound", "ill", "cannot-tell", "sound")))
+    lines = text.splitlines()
+    assert lines[0] == "4 runs: 1 ill, 1 cannot tell, 2 sound"
+    assert lines[1].startswith("✗ ILL")
+    assert len(lines) < 20
+
+
+def test_show_prints_every_part() -> None:
+    out = io.StringIO()
+    print_runs([sample_run()], console(out, width=80))
+    text = out.getvalue()
+    for words in ("train/loss", "11 ×", "world_size", "model_best.pth", "resume: step 4,000", "crash at step 15,900"):
+        assert words in text
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_markdown_says_everything_and_cannot_act() -> None:
+    text = markdown.render([view_of(sample_diagnosis(headline="ping @someone about #12 <img src=x> `a`"))])
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "@someone" not in text
+    assert [w for w in everything_said(text.replace("\\_", "_")) if "collapsed" not in w] == []
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would act on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.unclosed: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in {"meta", "br", "link", "img"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.unclosed.append(tag)
+
+
+def parsed(text: str) -> Tags:
+    tags = Tags()
+    tags.feed(text)
+    return tags
+
+
+def test_html_is_whole_self_contained_and_inert() -> None:
+    text = html.page([view_of(sample_diagnosis(), charts=True)])
+    tags = parsed(text)
+    assert tags.unclosed == []
+    assert tags.open == []
+    assert not tags.tags & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    names = {name for name, _ in tags.attributes}
+    assert not any(name.startswith("on") for name in names)
+    assert not names & {"src", "xlink:href"}
+    assert all(v.startswith("#") for n, v in tags.attributes if n == "href")
+    assert not re.search(r"https?://|@import", text)
+    assert "prefers-color-scheme: dark" in text
+    assert text.count("<svg") == 5
+
+
+def test_html_says_everything() -> None:
+    text = html.page([view_of(sample_diagnosis(), charts=True)])
+    words = re.sub(r"<[^>]+>", " ", text.replace("&#34;", '"'))
+    assert everything_said(words) == []
+
+
+def test_html_of_several_runs_has_an_index() -> None:
+    text = html.page([view_of(sample_diagnosis(), charts=True), view_of(sample_diagnosis(verdict="sound"))])
+    assert 'href="#run-2"' in text
+    assert 'id="run-2"' in text
+    idents = re.findall(r'id="(nan-[^"]+)"', text)
+    assert len(idents) == len(set(idents))
+
+
+def test_clean_survives_what_logs_hold() -> None:
+    assert clean(EVIL) == "<script>alert(1)</script>[red]x[/red] `|` end"
+    assert clean("\x1b]0;title\x07hi\x1b]8;;http://x\x1b\\link") == "hilink"
+    assert clean("a" * 1000, 10) == "aaaaaaaaa…"
+    assert clean("\ud800x") == "x"
+    assert clean("日本\u200b語") == "日本語"
