@@ -1,0 +1,156 @@
+"""Row files (CSV, JSON lines) in blocks of whole lines, as bytes, with the number of their first line.
+
+Everything a reader of rows must survive before it looks at a row is here: byte order marks, UTF-16, lone
+carriage returns as line ends, a line of many megabytes, an unreadable file, a Git LFS pointer.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from wheeltapper.sources import Head
+from wheeltapper.sources.record import Note
+
+BLOCK_BYTES = 1 << 22  # per-block costs vanish at 4 MiB, and decoded rows of one block stay small
+LINE_LIMIT = 1 << 24  # issue 2: a longer line is no row of numbers; it is noted and skipped
+DOCUMENT_LIMIT = 1 << 30  # a JSON document has to be held whole; above this it is refused with a Note
+
+LFS_MARK = b"version https://git-lfs.github.com/spec/"
+CONFLICT = re.compile(rb"^(?:<{7} |={7}\r?$|>{7} |\|{7} )")
+CONFLICT_NOTE = "{n} merge-conflict marks left out; both sides are kept"
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def is_lfs_pointer(data: bytes) -> bool:
+    return data.startswith(LFS_MARK)
+
+
+def lfs_note(file: str, data: bytes) -> Note:
+    size = re.search(rb"^size (\d+)", data, re.MULTILINE)
+    of = f" of {int(size[1]):,} bytes" if size else ""
+    return Note(f"this is a Git LFS pointer, not the data{of}; fetch it with `git lfs pull`", file, 1, "lost")
+
+
+def blocks(path: Path, notes: list[Note], *, block: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
+    """(number of the first line, whole lines) through the file; only the last may lack its line end."""
+    name = str(path)
+    line = 1
+    try:
+        with path.open("rb") as file:
+            data = file.read(block)
+            if is_lfs_pointer(data):
+                notes.append(lfs_note(name, data))
+                return
+            wide = _WIDE.get(data[:2])
+            if b"\x00" in data[:4096] and wide is None:
+                notes.append(Note("binary data, not a table of text", name, level="lost"))
+                return
+            if not data:
+                notes.append(Note("the file is empty", name, level="info"))
+                return
+            decoder = codecs.getincrementaldecoder(wide)(errors="replace") if wide else None
+            if wide:
+                notes.append(Note("the file is UTF-16", name, level="repaired"))
+                data = data[2:]
+            mac = b"\n" not in data and b"\r" in data
+            data = data.removeprefix(codecs.BOM_UTF8)
+            rest = b""
+            skipped = 0
+            while data:
+                if decoder is not None:
+                    data = decoder.decode(data).encode("utf-8", "replace")
+                if mac:
+                    data = data.replace(b"\r", b"\n")
+                if skipped:
+                    end = data.find(b"\n")
+                    skipped += len(data) if end < 0 else end
+                    if end >= 0:
+                        notes.append(_too_long(name, line, skipped))
+                        skipped = 0
+                    data = b"" if end < 0 else data[end:]  # keeps the line end, so that numbers stay right
+                cut = data.rfind(b"\n") + 1
+                if cut:
+                    whole = rest + data[:cut]
+                    yield line, whole
+                    line += whole.count(b"\n")
+                    rest = data[cut:]
+                else:
+                    rest += data
+                if len(rest) > LINE_LIMIT:
+                    skipped, rest = len(rest), b""
+                data = file.read(block)
+            if skipped:
+                notes.append(_too_long(name, line, skipped))
+            elif rest:
+                yield line, rest
+    except OSError as error:
+        notes.append(Note(f"reading stopped: {error.strerror}", name, line, level="lost"))
+
+
+def _too_long(name: str, line: int, size: int) -> Note:
+    return Note(f"a line of {size / 1e6:.0f} MB was skipped: no row of numbers is that long", name, line, "lost")
+
+
+def whole(path: Path, notes: list[Note]) -> bytes:
+    """A document that can only be read whole (JSON, YAML); empty, with a Note, if it cannot be."""
+    name = str(path)
+    try:
+        if path.stat().st_size > DOCUMENT_LIMIT:
+            notes.append(Note("over 1 GiB in one JSON document: not read", name, level="lost"))
+            return b""
+        data = path.read_bytes()
+    except OSError as error:
+        notes.append(Note(f"cannot be read: {error.strerror}", name, level="lost"))
+        return b""
+    if is_lfs_pointer(data):
+        notes.append(lfs_note(name, data))
+        return b""
+    if not data.strip():
+        notes.append(Note("the file is empty", name, level="info"))
+        return b""
+    return data
+
+
+def first_rows(head: Head, limit: int = 40) -> list[str]:
+    """The first lines of a text file for sniffing: stripped, not blank, without conflict marks."""
+    if head.looks_binary and head.data[:2] not in _WIDE:
+        return []
+    if head.data[:2] in _WIDE:
+        text = head.data.decode(_WIDE[head.data[:2]], errors="replace")
+    else:
+        text = head.text
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    pieces = text.split("\n", limit + 1)[: limit + 1]
+    if len(pieces) > 1 and (head.size > len(head.data) or len(pieces) > limit):
+        pieces.pop()  # cut by the head, or the remainder of the split
+    rows = (piece.strip() for piece in pieces)
+    return [row for row in rows if row and not CONFLICT.match(row.encode("utf-8", "replace"))]
+
+
+def first_objects(head: Head, limit: int = 12) -> list[dict[str, object]]:
+    """The first JSON objects of a JSON-lines file for sniffing; empty if most lines are something else."""
+    rows = first_rows(head, limit)
+    found: list[dict[str, object]] = []
+    for row in rows:
+        if not row.startswith("{"):
+            continue
+        try:
+            value = json.loads(row)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found if 2 * len(found) >= len(rows) else []
+
+
+def header_of(head: Head) -> list[str]:
+    """The cells of the first row that is not a comment, for sniffing a CSV."""
+    for row in first_rows(head, 8):
+        if not row.startswith("#"):
+            delimiter = max(",;\t", key=row.count)
+            return [cell.strip().strip('"').strip() for cell in row.split(delimiter)]
+    return []

@@ -1,0 +1,173 @@
+"""Which columns of a table say where in training a row stands.
+
+Steps counted anew in every epoch are turned into steps of the run, and how many an epoch has is told as a
+Fact. Nothing is guessed beyond names: a table without such a column counts its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wheeltapper.sources._table import HOLE, Table
+from wheeltapper.sources._text import seconds
+from wheeltapper.sources.record import ClockName, Fact, Floats, Note
+
+STEP = (
+    "step", "global_step", "_global_step", "train/global_step", "trainer/global_step", "train_step", "steps",
+    "global_steps", "current_steps", "iter", "iteration", "iters", "iterations", "global_iter", "global_iteration",
+    "it", "n_iter", "num_updates", "update", "updates", "nupdates", "total_steps_done", "optimizer_step",
+    "training_step", "total_timesteps", "timesteps", "time/total_timesteps", "_step", "batch_idx", "batch",
+)  # fmt: skip
+EPOCH = ("epoch", "epochs", "current_epoch", "train/epoch", "epoch_num", "num_epoch", "ep")
+SAMPLE = (
+    "samples", "samples_seen", "num_samples_seen", "consumed_samples", "consumed_train_samples", "nimg", "images_seen",
+    "progress/kimg", "kimg",
+)  # fmt: skip
+TOKEN = (
+    "tokens", "tokens_seen", "num_tokens", "total_tokens", "consumed_tokens", "num_input_tokens_seen", "train/tokens",
+    "train/num_input_tokens_seen", "n_tokens", "token",
+)  # fmt: skip
+SECOND = (
+    "timestamp", "_timestamp", "wall_time", "walltime", "wall", "time_elapsed", "elapsed_time", "elapsed", "_runtime",
+    "relative_time", "time/time_elapsed", "seconds", "train_time", "time", "date", "datetime", "training_time",
+)  # fmt: skip
+# Units are part of some names; positions are told in the clock's own unit.
+THOUSANDS = {"kimg", "progress/kimg"}
+
+
+@dataclass(slots=True)
+class Clocks:
+    """The clock a table is read by, the other clocks of its rows, and the columns used up for them."""
+
+    clock: ClockName
+    at: Floats
+    others: dict[ClockName, Floats] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    facts: list[Fact] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def clocks_of(table: Table) -> Clocks:
+    """Find the positions of the rows: by step if they are told, else epoch, sample, token, second, row."""
+    lower = {name.lower(): name for name in reversed(list(table.columns))}
+    found: dict[ClockName, Floats] = {}
+    used: set[str] = set()
+    for clock, names in (("step", STEP), ("epoch", EPOCH), ("sample", SAMPLE), ("token", TOKEN)):
+        for name in names:
+            column = table.column(lower[name]) if name in lower else None
+            if column is None or not _counts(column, strict=clock in ("sample", "token")):
+                continue
+            found[clock] = _carried(column) * (1000.0 if name in THOUSANDS else 1.0)  # type: ignore[index]
+            used.add(lower[name])
+            break
+    _add_seconds(table, lower, found, used)
+    notes: list[Note] = []
+    facts: list[Fact] = []
+    if "step" in found and "epoch" in found and counted_anew(found["epoch"], found["step"]):
+        per_epoch, how = steps_per_epoch(found["epoch"], found["step"])
+        found["step"] = (found["epoch"] - np.nanmin(found["epoch"])) * per_epoch + found["step"]
+        facts.append(Fact("steps_per_epoch", per_epoch, f"{table.file}: {how}", derived=True))
+        notes.append(Note(f"steps are counted anew in every epoch; {how}", table.file))
+    for clock in ("step", "epoch", "sample", "token", "second"):
+        if clock in found:
+            at = found.pop(clock)
+            return Clocks(clock, at, dict(found), used, facts, notes)
+    if len(table) > 1:
+        notes.append(Note("no column says the step or epoch: rows are counted", table.file))
+    return Clocks("row", np.arange(len(table), dtype=np.float64), {}, used, facts, notes)
+
+
+def _counts(column: Floats, *, strict: bool) -> bool:
+    """Does a column count something up? A constant does not; `strict` asks that it rarely falls."""
+    said = column[np.isfinite(column)]
+    if len(said) == 0 or bool(np.any(said < 0)):
+        return False
+    if len(said) == 1:
+        return not strict
+    change = np.diff(said)
+    if not bool(np.any(change > 0)):
+        return False
+    return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
+
+
+def _carried(column: Floats) -> Floats:
+    """Positions for every row: one that does not tell stands where the row before it stood."""
+    known = np.isfinite(column)
+    if bool(known.all()):
+        return column
+    spot = np.maximum.accumulate(np.where(known, np.arange(len(column)), -1))
+    first = int(np.argmax(known))
+    return np.asarray(column[np.where(spot < 0, first, spot)])
+
+
+def _add_seconds(table: Table, lower: dict[str, str], found: dict[ClockName, Floats], used: set[str]) -> None:
+    words = {name.lower(): name for name in table.texts}
+    for name in SECOND:
+        if name in lower:
+            column = table.column(lower[name])
+            said = column[np.isfinite(column)] if column is not None else np.empty(0)
+            # A time per step also has such a name: only what keeps growing is a clock.
+            if column is None or len(said) < 3 or not _counts(column, strict=True) or said[-1] <= said[0]:
+                continue
+            if bool(np.mean(np.diff(said) > 0) > 0.9):
+                found["second"] = _carried(column)
+                used.add(lower[name])
+                return
+        elif name in words:
+            track = np.full(len(table), np.nan)
+            for row, cell in table.texts[words[name]].items():
+                stamp = seconds(cell)
+                stamp = duration(cell) if stamp is None else stamp
+                track[row] = np.nan if stamp is None else stamp
+            if bool(np.isfinite(track).any()):
+                found["second"] = _carried(track)
+                used.add(words[name])
+                return
+
+
+def duration(text: str) -> float | None:
+    """Seconds of "1 day, 0:10:30", "12:00", "59h:30m:19s"; None if it is not a duration.
+
+    >>> duration("1 day, 0:10:30"), duration("59h:30m:19s"), duration("soon")
+    (87030.0, 214219.0, None)
+    """
+    days, _, rest = text.rpartition("day")
+    parts = rest.lstrip("s, ").replace("h", "").replace("m", "").rstrip("s").split(":")
+    total = 0.0
+    if not 2 <= len(parts) <= 3:
+        return None
+    try:
+        for part in parts:
+            total = 60 * total + float(part)
+        return total + (86400.0 * float(days) if days else 0.0)
+    except ValueError:
+        return None
+
+
+def counted_anew(epoch: Floats, step: Floats) -> bool:
+    """Is `step` counted within the epoch? Then it falls when the epoch rises, and (nearly) only then."""
+    if not bool(np.any(np.diff(epoch) > 0)):
+        return False
+    rises = np.diff(epoch) > 0
+    falls = np.diff(step) < 0
+    restarts = np.diff(epoch) < 0  # both fall: another launch, which says nothing here
+    return bool(np.mean(falls[rises]) > 0.5) and int(np.sum(falls & ~rises & ~restarts)) <= 0.1 * int(np.sum(rises))
+
+
+def steps_per_epoch(epoch: Floats, step: Floats) -> tuple[float, str]:
+    """How many steps an epoch has, from steps counted within epochs, and how that is known."""
+    whole = epoch < np.nanmax(epoch)  # the last epoch may be cut
+    last = float(np.nanmax(step[whole])) if bool(whole.any()) else float(np.nanmax(step))
+    gaps = np.diff(step)
+    every = float(np.median(gaps[gaps > 0])) if bool(np.any(gaps > 0)) else 1.0
+    low = last + 1 if float(np.nanmin(step)) == 0 else last
+    if every <= 1:
+        return low, f"{low:g} steps in a whole epoch"
+    return low, f"the last step told in a whole epoch is {last:g}, told every {every:g}: {low:g} to {last + every:g}"
+
+
+def said_positions(column: Floats) -> Floats:
+    """A raw column as positions: holes as NaN, then carried from the row before."""
+    return _carried(np.where(column == HOLE, np.nan, column))

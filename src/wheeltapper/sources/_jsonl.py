@@ -1,0 +1,263 @@
+"""JSON lines into a Table: fast where the rows repeat their keys, line by line where they do not.
+
+msgspec decodes a whole block into a generated Struct; it refuses bare NaN, unknown keys and damage. A bare
+NaN is replaced by a mark and the block is tried again, an unknown key widens the Struct, and what is left
+is read line by line with `json`, so that one bad line costs one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks
+from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
+from wheeltapper.sources._text import number
+from wheeltapper.sources.record import Floats
+
+DEPTH_LIMIT = 100  # issue 2: deeper nesting is no log row; noted and skipped
+LIST_LIMIT = 64  # a longer list in a row is a histogram or a prediction, not a set of metrics
+STRUCT_LIMIT = 600  # keys of one Struct; above it rows are dictionaries of data, and go line by line
+
+_BARE = re.compile(rb"(?<=[:,\[\s])(NaN|-?Infinity)(?=\s*[,}\]\r\n])")
+_MARKS = {b"NaN": NAN_MARK, b"Infinity": POS_MARK, b"-Infinity": NEG_MARK}
+_MARK_TEXT = {word: repr(mark).encode() for word, mark in _MARKS.items()}
+_decoder = json.JSONDecoder()
+
+
+def read_table(path: Path) -> Table:
+    """All rows of a JSON-lines file. Lists become `name[0]`, ..., objects `name.key`."""
+    builder = TableBuilder(str(path))
+    schema = _Schema()
+    for first, data in blocks(path, builder.notes):
+        if not schema.usable or not _fast(data, first, schema, builder):
+            _slowly(data, first, builder, schema)
+            builder.flush()
+    return builder.table()
+
+
+# ---------------------------------------------------------------- rows that repeat their keys
+
+
+class _Schema:
+    """The Struct for the keys seen so far: plain numbers as floats, everything else as it comes."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, bool] = {}  # key -> always a number so far
+        self.usable = True
+        self.decoder: msgspec.json.Decoder[Any] | None = None
+
+    def learn(self, row: dict[str, Any]) -> None:
+        for key, value in row.items():
+            plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if self.keys.get(key, True) and not plain and value is not None:
+                self.keys[key] = False
+                self.decoder = None
+            elif key not in self.keys:
+                self.keys[key] = True
+                self.decoder = None
+        self.usable = self.usable and len(self.keys) <= STRUCT_LIMIT
+
+    def build(self) -> msgspec.json.Decoder[Any]:
+        if self.decoder is None:
+            fields = [
+                (f"f{i}", float if plain else Any, msgspec.field(default=HOLE, name=key))
+                for i, (key, plain) in enumerate(self.keys.items())
+            ]
+            row = msgspec.defstruct("Row", fields, forbid_unknown_fields=True, gc=False)
+            self.decoder = msgspec.json.Decoder(row)
+        return self.decoder
+
+
+def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bool:
+    """Decode a whole block; False if it has to go line by line."""
+    body = data.rstrip()
+    if not body.startswith(b"{") or b"\n\n" in body or b"\n\r\n" in body:
+        return False
+    if b"NaN" in body or b"Infinity" in body:
+        body = _BARE.sub(lambda found: _MARK_TEXT[found[1]], body)
+        marked = True
+    else:
+        marked = False
+    for _ in range(8):  # each failure teaches keys; a block that keeps failing is not worth more
+        try:
+            rows: list[Any] = schema.build().decode_lines(body) if schema.keys else []
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError):
+            rows = []
+        if rows:
+            break
+        if not _teach(body, schema):
+            return False
+    else:
+        return False
+    count = body.count(b"\n") + 1
+    if len(rows) != count:
+        return False
+    columns: dict[str, Floats] = {}
+    loose: list[tuple[str, int]] = []
+    for i, (key, plain) in enumerate(schema.keys.items()):
+        if not plain:
+            loose.append((key, i))
+            continue
+        column = np.fromiter(map(attrgetter(f"f{i}"), rows), np.float64, count)
+        columns[key] = _unmarked(column) if marked else column
+    base = builder.rows
+    for key, i in loose:
+        for row, value in enumerate(map(attrgetter(f"f{i}"), rows)):
+            if value is HOLE or value == HOLE:
+                continue
+            for name, found in flat(key, value):
+                if isinstance(found, float):
+                    if name not in columns:
+                        columns[name] = np.full(count, HOLE)
+                    columns[name][row] = _MARK_VALUE.get(found, found) if marked else found
+                else:
+                    _say(builder, name, found, first + row, base + row)
+    lines = np.arange(first, first + count, dtype=np.int64)
+    builder.add_columns(lines, {k: c for k, c in columns.items() if bool((c != HOLE).any())})
+    return True
+
+
+_MARK_VALUE = {NAN_MARK: np.nan, POS_MARK: np.inf, NEG_MARK: -np.inf}
+
+
+def _unmarked(column: Floats) -> Floats:
+    for mark, value in _MARK_VALUE.items():
+        column[column == mark] = value
+    return column
+
+
+def _teach(body: bytes, schema: _Schema) -> bool:
+    """Learn the keys of rows the Struct does not cover; False if nothing new was learnt."""
+    before = dict(schema.keys)
+    decoder = schema.build() if schema.keys else None
+    for seen, line in enumerate(body.split(b"\n")):
+        if decoder is not None:
+            try:
+                decoder.decode_lines(line)
+                continue
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError):
+                pass
+        try:
+            row = msgspec.json.decode(line)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return False  # damage: no schema will help
+        if not isinstance(row, dict):
+            return False
+        schema.learn(row)
+        decoder = schema.build()
+        if not schema.usable or seen > 20_000:
+            break
+    return schema.usable and schema.keys != before
+
+
+# ---------------------------------------------------------------- line by line
+
+
+def _slowly(data: bytes, first: int, builder: TableBuilder, schema: _Schema | None = None) -> None:
+    lines = data.split(b"\n")
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if not text:
+            continue
+        last = i == len(lines) - 1  # `data` ends with a line end, unless the file does not
+        for row in objects(text, first + i, builder, last=last):
+            add_row(builder, first + i, row)
+            if schema is not None and schema.usable:
+                schema.learn(row)
+
+
+def objects(line: bytes, number: int, builder: TableBuilder, *, last: bool) -> Iterator[dict[str, Any]]:
+    """The JSON objects on one line: usually one; several when a writer forgot a line end."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        yield from _salvage(line.decode("utf-8", "replace"), number, builder, last=last)
+        return
+    if isinstance(value, dict):
+        yield value
+    else:
+        builder.count("{n} lines are JSON, but not objects", number, "info")
+
+
+def _salvage(line: str, number: int, builder: TableBuilder, *, last: bool) -> Iterator[dict[str, Any]]:
+    start = line.find("{")
+    if start < 0:
+        conflict = CONFLICT.match(line.encode("utf-8", "replace"))
+        what = CONFLICT_NOTE if conflict else "{n} lines are not JSON"
+        builder.count(what, number, "repaired" if conflict else "lost")
+        return
+    found = 0
+    while start >= 0:
+        try:
+            value, end = _decoder.raw_decode(line, start)
+        except ValueError:
+            if last:
+                builder.count("the last line is cut in the middle of a row", number)
+            else:
+                builder.count("{n} damaged lines left out", number)
+            return
+        except RecursionError:
+            builder.count(f"{{n}} lines are nested deeper than {DEPTH_LIMIT}; left out", number)
+            return
+        if isinstance(value, dict):
+            found += 1
+            if found > 1:
+                builder.count("{n} lines hold several rows glued together; all are kept", number, "repaired")
+            yield value
+        start = line.find("{", end)
+
+
+def add_row(builder: TableBuilder, line: int, row: dict[str, Any]) -> None:
+    """A decoded object as a row of the table."""
+    numbers: list[tuple[str, float]] = []
+    for key, value in row.items():
+        if type(value) is float:
+            numbers.append((key, value))
+            continue
+        for name, found in flat(key, value):
+            if isinstance(found, float):
+                numbers.append((name, found))
+            else:
+                _say(builder, name, found, line, builder.rows)
+    builder.add(line, numbers)
+
+
+def _say(builder: TableBuilder, name: str, found: str | None, line: int, row: int) -> None:
+    if found is None:
+        builder.count(f"`{name}` is nested too deep or a list of over {LIST_LIMIT} values; left out", line)
+    elif found:
+        builder.text(name, found, row)
+
+
+def flat(name: str, value: Any, depth: int = 0) -> Iterable[tuple[str, float | str | None]]:
+    """The numbers and words inside a JSON value. None stands for what is left out for its size.
+
+    >>> list(flat("ap", [0.5, {"s": 1}]))
+    [('ap[0]', 0.5), ('ap[1].s', 1.0)]
+    """
+    if isinstance(value, (float, int)):  # bool too: true is 1
+        try:
+            yield name, float(value)
+        except OverflowError:
+            yield name, np.inf if value > 0 else -np.inf
+    elif isinstance(value, str):
+        parsed = number(value)
+        yield name, value if parsed is None else parsed
+    elif value is None:
+        yield name, ""
+    elif depth >= DEPTH_LIMIT or (isinstance(value, list) and len(value) > LIST_LIMIT):
+        yield name, None
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(f"{name}.{key}", inner, depth + 1)
+    else:
+        for i, inner in enumerate(value):
+            yield from flat(f"{name}[{i}]", inner, depth + 1)

@@ -1,0 +1,21 @@
+"""A Git LFS pointer that stands where the data should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wheeltapper.sources import Head
+from wheeltapper.sources._blocks import is_lfs_pointer, whole
+from wheeltapper.sources.record import Note, Reading
+
+FORMAT = "Git LFS pointer"
+
+
+def sniff(head: Head) -> float:
+    return 1.0 if is_lfs_pointer(head.data) else 0.0
+
+
+def read(path: Path) -> list[Reading]:
+    notes: list[Note] = []
+    whole(path, notes)
+    return [Reading(str(path), FORMAT, notes=tuple(notes))]

@@ -1,0 +1,39 @@
+"""The OpenAI logger's `progress.csv` (baselines, improved-diffusion and what grew from them).
+
+Keys are sorted into columns as they first appear; a new key rewrites the header and pads older rows.
+Most values are means since the last row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wheeltapper.sources import Head
+from wheeltapper.sources._blocks import header_of
+from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._csv import read_table
+from wheeltapper.sources._table import Stated
+from wheeltapper.sources.record import Reading
+
+FORMAT = "OpenAI logger progress.csv"
+BASELINES = {"eprewmean", "nupdates", "serial_timesteps", "explained_variance", "misc/explained_variance"}
+
+
+def sniff(head: Head) -> float:
+    header = set(header_of(head))
+    if {"step", "samples"} <= header:
+        return 0.9
+    if header & BASELINES:
+        return 0.85
+    return 0.5 if head.name == "progress.csv" and len(header) > 2 else 0.0
+
+
+def read(path: Path) -> list[Reading]:
+    table = read_table(path)
+    clocks = clocks_of(table)
+    points = table.points(clocks.clock, clocks.at, clocks.others, skip=clocks.used, stated=_stated)
+    return [table.reading(FORMAT, points, facts=clocks.facts, notes=clocks.notes, words=clocks.used)]
+
+
+def _stated(name: str) -> Stated:
+    return Stated(window="window") if "loss" in name or name == "mse" or "grad_norm" in name else Stated()
