@@ -1,0 +1,115 @@
+"""Documents that cannot drift: pages come from the code, and what the README says exists."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from wheeltapper import causes, signs
+from wheeltapper.cli import docs
+from wheeltapper.cli.main import COMMANDS, build_parser
+from wheeltapper.report.pages import Page, pages, pages_of
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_pages_are_fresh() -> None:
+    assert docs.stale(ROOT) == [], "run `just docs` and commit what it writes"
+
+
+def test_a_stale_page_is_noticed(tmp_path: Path) -> None:
+    docs.write(tmp_path)
+    assert docs.stale(tmp_path) == []
+    (tmp_path / "docs" / "cli.md").write_text("old", encoding="utf-8")
+    (tmp_path / "docs" / "signs" / "gone.md").write_text("gone", encoding="utf-8")
+    assert docs.stale(tmp_path) == [
+        "docs/cli.md is stale",
+        "docs/signs/gone.md belongs to no sign, cause, check or command",
+    ]
+
+
+def test_every_module_has_its_page() -> None:
+    assert {p.id for p in pages_of("sign")} == {module.ID for module in signs.signs()}
+    assert {p.id for p in pages_of("cause")} == {module.ID for module in causes.causes()}
+
+
+@pytest.mark.parametrize("page", [p for p in pages().values() if p.kind in ("sign", "cause")], ids=lambda p: p.id)
+def test_a_page_has_its_sections_and_they_say_something(page: Page) -> None:
+    wanted = signs.SECTIONS if page.kind == "sign" else causes.SECTIONS
+    said = dict(page.sections)
+    assert [heading for heading in wanted if not said.get(heading)] == []
+    assert page.title.endswith("."), "the first line of the docstring is a sentence"
+
+
+def test_ids_are_unique_over_all_kinds() -> None:
+    ids = [page.id for kind in docs.FOLDERS for page in pages_of(kind)]
+    assert sorted(ids) == sorted(set(ids))
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    parser = build_parser()
+    action = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(action.choices)
+
+
+def test_every_command_is_there_and_teaches_by_example() -> None:
+    found = parsers()
+    assert list(found) == list(COMMANDS)
+    for name, parser in found.items():
+        assert parser.description, f"{name} has no description"
+        assert f"wheeltapper {name}" in (parser.epilog or ""), f"the help of {name} has no example"
+        for action in parser._actions:
+            assert action.help, f"{name}: {action.option_strings or action.dest} has no help"
+
+
+def test_every_command_is_in_the_reference() -> None:
+    reference = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert f"## wheeltapper {name}\n" in reference
+
+
+def commands_in(text: str) -> list[list[str]]:
+    found = re.findall(r"(?:^|[\s`/&])wheeltapper ((?:[a-z]+)(?: [^`\n|&#]*)?)", text)
+    return [shlex.split(words) for words in found]
+
+
+def commands_shown(markdown: str) -> list[list[str]]:
+    code = re.findall(r"```.*?```|`[^`\n]+`", markdown, re.DOTALL)
+    return [words for block in code for words in commands_in(block)]
+
+
+def test_commands_in_the_readme_exist() -> None:
+    shown = commands_shown(README)
+    assert len(shown) >= 3
+    for words in shown:
+        assert words[0] in COMMANDS, f"the README shows `wheeltapper {' '.join(words)}`"
+        known = {option for action in parsers()[words[0]]._actions for option in action.option_strings}
+        options = [word.split("=")[0] for word in words if word.startswith("--")]
+        assert [option for option in options if option not in known] == []
+
+
+def test_paths_in_the_readme_exist() -> None:
+    paths = re.findall(r"(?:examples|docs|design|tests|benchmarks)/[\w./-]*\w", README)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_holds_one_command_that_runs_the_tests() -> None:
+    blocks = re.findall(r"```(?:sh|bash|console)?\n(.*?)```", README, re.DOTALL)
+    assert len([block for block in blocks if "pytest" in block]) == 1
+
+
+@pytest.mark.parametrize("note", sorted((ROOT / "design").glob("*.md")), ids=lambda p: p.stem)
+def test_a_design_note_has_its_parts_and_its_test_exists(note: Path) -> None:
+    text = note.read_text(encoding="utf-8")
+    for heading in ("Problem", "Choice", "What would change our mind", "The test that guards it"):
+        assert f"## {heading}\n" in text
+    guards = text.split("## The test that guards it")[1]
+    for path in re.findall(r"tests/[\w/]+\.py", guards):
+        assert (ROOT / path).is_file(), path
+    for path, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", guards):
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
