@@ -1,0 +1,230 @@
+"""TensorBoard event files, read without TensorBoard: every scalar in file order, nothing sampled or purged.
+
+A rewound run writes steps a second time; TensorBoard hides the first writing, but it is the evidence of
+the resume, so it stays. Values keep float32 precision as stored. `lines` are record numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from wheeltapper.config.tree import ConfigTree, Leaf
+from wheeltapper.sources import Head
+from wheeltapper.sources._crc32c import crc32c, masked
+from wheeltapper.sources._proto import BYTES, FIXED64, VARINT, MalformedError, fields
+from wheeltapper.sources._tfcolumns import MAX_TAGS, Columns
+from wheeltapper.sources._tfevent import Parsed
+from wheeltapper.sources._tfrecord import Damage, scan
+from wheeltapper.sources.record import Event, Fact, Note, Points, Reading
+
+FORMAT = "TensorBoard events"
+
+_SESSION_START, _SESSION_CHECKPOINT = 1, 3
+_MAX_LEAVES = 10_000
+_MAX_DEPTH = 32
+
+
+def sniff(head: Head) -> float:
+    data = head.data
+    if len(data) >= 13 and masked(crc32c(data[:8])) == int.from_bytes(data[8:12], "little"):
+        if b"brain.Event:" in data[:64]:
+            return 1.0
+        if data[12] == 0x09:  # starts with a wall time; TFRecords of training data do not
+            return 0.7
+    return 0.9 if ".tfevents." in head.name else 0.0
+
+
+def read(path: Path) -> list[Reading]:
+    file = str(path)
+    columns = Columns()
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as opened:
+            records, damage = scan(opened, size, columns)
+    except OSError as error:
+        return [Reading(file, FORMAT, notes=(Note(f"cannot be read: {error.strerror}", file, level="lost"),))]
+    configs, events, facts = _specials(file, columns)
+    points = _points(file, columns)
+    notes = _notes(file, size, records, damage, columns)
+    return [Reading(file, FORMAT, points, configs, facts, events, notes=tuple(notes))]
+
+
+def _points(file: str, columns: Columns) -> tuple[Points, ...]:
+    """Put the pieces of each series together, in the order in which tags first appear."""
+    for tag, rows in columns.singles.items():
+        record, wall, step, value = zip(*rows, strict=True)
+        piece = np.array(record, np.int64), np.array(wall), np.array(step, np.int64), np.array(value)
+        columns.pieces.setdefault(tag, []).append(piece)
+    columns.singles.clear()
+    found: list[tuple[int, Points]] = []
+    for tag in list(columns.pieces):
+        pieces = columns.pieces.pop(tag)
+        lines = np.concatenate([p[0] for p in pieces])
+        walls = np.concatenate([p[1] for p in pieces])
+        steps = np.concatenate([p[2] for p in pieces]).astype(np.float64)
+        values = np.concatenate([p[3] for p in pieces], dtype=np.float64, casting="unsafe")
+        del pieces
+        if columns.plugins.get(tag, "scalars") != "scalars":  # said in another record of the tag
+            columns.skipped[columns.plugins[tag].rstrip("s")] += len(lines)
+            continue
+        if np.any(lines[1:] < lines[:-1]):
+            order = np.argsort(lines, kind="stable")
+            lines, walls, steps, values = lines[order], walls[order], steps[order], values[order]
+        found.append((int(lines[0]), Points(tag, values, steps, "step", file, lines, {"second": walls})))
+    found.sort(key=lambda item: item[0])
+    return tuple(points for _, points in found)
+
+
+def _notes(file: str, size: int, records: int, damage: list[Damage], columns: Columns) -> list[Note]:
+    notes = []
+    if size == 0:
+        return [Note("the file is empty: its writer wrote nothing, or not yet", file)]
+    for hurt in damage[:20]:
+        if hurt.tail:
+            said = f"the last {hurt.size:,} bytes are not a whole record: cut off while being written, or damaged"
+        else:
+            said = f"{hurt.size:,} bytes at offset {hurt.offset:,} are damaged; reading goes on after them"
+        notes.append(Note(said, file, hurt.record, level="lost"))
+    if len(damage) > 20:
+        notes.append(Note(f"{len(damage) - 20} more damaged places", file, level="lost"))
+    if columns.damaged:
+        first = sorted(columns.damaged)
+        named = ", ".join(str(r) for r in first[:5]) + (", ..." if len(first) > 5 else "")
+        plural = "records fail their checksum and are" if len(first) > 1 else "record fails its checksum and is"
+        notes.append(Note(f"{len(first):,} {plural} left out: record {named}", file, first[0], level="lost"))
+    if columns.dropped_tags:
+        said = f"more than {MAX_TAGS:,} tags; {len(columns.dropped_tags):,} are left out"
+        notes.append(Note(said, file, level="lost"))
+    if columns.texts:
+        columns.skipped["text"] += columns.texts
+    if columns.skipped:
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(columns.skipped.items()))
+        notes.append(Note(f"of {records:,} records, values that are not scalars are not read: {counts}", file))
+    return notes
+
+
+def _specials(file: str, columns: Columns) -> tuple[tuple[ConfigTree, ...], tuple[Event, ...], tuple[Fact, ...]]:
+    configs: list[ConfigTree] = []
+    events: list[Event] = []
+    facts: list[Fact] = []
+    for record, wall, step, event in sorted(columns.specials, key=lambda item: item[0]):
+        if event.version is not None:
+            if not facts:
+                facts.append(Fact("started_at", wall, f"{file}:{record}"))
+            elif len(events) < 1000:  # files put one after the other
+                events.append(Event("start", f"a new event file begins ({event.version})", file, record))
+        if event.session is not None and len(events) < 1000:
+            events.append(_session(file, record, step, event))
+        for content in event.hparams:
+            leaves = _hparams(content, file, record)
+            if leaves:
+                configs.append(ConfigTree(file, "state", leaves, kind="hparams"))
+        for tag, text in event.texts:
+            leaves = _text_config(text, file, record)
+            if leaves:
+                columns.texts -= 1
+                configs.append(ConfigTree(file, "state", leaves, kind=tag.removesuffix("/text_summary")))
+    return tuple(configs), tuple(events), tuple(facts)
+
+
+def _session(file: str, record: int, step: int, event: Parsed) -> Event:
+    status, said = event.session or (0, "")
+    if status == _SESSION_START:
+        return Event("start", "session log: start", file, record, float(step), "step")
+    if status == _SESSION_CHECKPOINT:
+        return Event("checkpoint", f"session log: checkpoint {said}".strip(), file, record, float(step), "step")
+    return Event("message", f"session log: status {status} {said}".strip(), file, record, float(step), "step")
+
+
+def _leaf(key: str, value: object, file: str, record: int) -> Leaf:
+    """Writers flatten nested settings with "/" (Lightning) or "."; the tree gets them back nested."""
+    path = tuple(part for part in re.split(r"[/.]", key) if part) or (key,)
+    return Leaf(path, value, str(value), file, record)
+
+
+def _hparams(content: bytes, file: str, record: int) -> tuple[Leaf, ...]:
+    """The hyperparameters of a session (HParamsPluginData.session_start_info.hparams)."""
+    leaves: list[Leaf] = []
+    try:
+        for part in fields(content, 0, len(content)):
+            if part.number != 3 or part.wire != BYTES:
+                continue
+            for entry in fields(content, part.start, part.stop):
+                if entry.number != 1 or entry.wire != BYTES:
+                    continue
+                key: str | None = None
+                value: object = None
+                for item in fields(content, entry.start, entry.stop):
+                    if item.number == 1 and item.wire == BYTES:
+                        key = content[item.start : item.stop].decode("utf-8", errors="replace")
+                    elif item.number == 2 and item.wire == BYTES:
+                        value = _struct_value(content, item.start, item.stop)
+                if key is not None and len(leaves) < _MAX_LEAVES:
+                    leaves.append(_leaf(key, value, file, record))
+    except MalformedError:
+        pass  # what was read before the damage stays
+    return tuple(leaves)
+
+
+def _struct_value(data: bytes, start: int, stop: int) -> object:
+    """google.protobuf.Value, scalars only: hparams hold nothing else."""
+    for item in fields(data, start, stop):
+        if item.number == 2 and item.wire == FIXED64:
+            number = float(np.frombuffer(data, "<f8", 1, item.start)[0])
+            return int(number) if number.is_integer() and abs(number) < 2**53 else number
+        if item.number == 3 and item.wire == BYTES:
+            return data[item.start : item.stop].decode("utf-8", errors="replace")
+        if item.number == 4 and item.wire == VARINT:
+            return bool(item.value)
+    return None
+
+
+def _text_config(text: str, file: str, record: int) -> tuple[Leaf, ...]:
+    """Settings that a run logged as text: a JSON object (HF Trainer) or a Markdown table (CleanRL)."""
+    text = text.strip()
+    leaves: list[Leaf] = []
+    if text.startswith("{"):
+        try:
+            _flatten(msgspec.json.decode(text), (), leaves, file, record)
+        except (msgspec.DecodeError, RecursionError):
+            return ()
+    else:
+        rows = [[cell.strip() for cell in line.strip().strip("|").split("|", 1)] for line in text.splitlines()]
+        if len(rows) < 3 or not all(len(row) == 2 for row in rows) or set(rows[1][0] + rows[1][1]) - set("-: "):
+            return ()
+        leaves = [_leaf(key, _plain(value), file, record) for key, value in rows[2 : 2 + _MAX_LEAVES] if key]
+    return tuple(leaves)
+
+
+def _flatten(value: object, path: tuple[str | int, ...], leaves: list[Leaf], file: str, record: int) -> None:
+    if len(leaves) >= _MAX_LEAVES:
+        return
+    if isinstance(value, dict) and value and len(path) < _MAX_DEPTH:
+        for key, inner in value.items():
+            _flatten(inner, (*path, str(key)), leaves, file, record)
+    elif isinstance(value, list) and value and len(path) < _MAX_DEPTH:
+        for index, inner in enumerate(value):
+            _flatten(inner, (*path, index), leaves, file, record)
+    else:
+        leaves.append(Leaf(path, value, str(value), file, record))
+
+
+def _plain(text: str) -> object:
+    """A cell as the number or truth value it spells, else as text.
+
+    >>> _plain("3"), _plain("2.5e-4"), _plain("True"), _plain("adam")
+    (3, 0.00025, True, 'adam')
+    """
+    words: dict[str, object] = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
