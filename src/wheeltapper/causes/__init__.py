@@ -1,0 +1,147 @@
+"""Causes: ONE FILE = ONE CAUSE: its documentation, how it is weighed, its remedies and its trial.
+
+A cause is a module in this folder with
+
+    \"\"\"Title, then the sections: What happens / How it shows / What else looks like this / When this is
+    wrong / Fix / Trial / References.\"\"\"
+    ID = "lr-too-high"                 # kebab-case; names the defect; equals the file name
+    AREA = "learning rate"
+    EXPLAINS = ("diverged", ...)       # ids of the signs it can bring about
+    PRIOR = -2.0                       # bits: log2 odds against "something else" before any evidence
+    def weigh(case: Case) -> Iterable[Evidence] | Excluded
+    def remedies(case: Case) -> tuple[Remedy, ...]      # optional
+    TRIAL = "..."                      # the shortest run that would decide
+    CASES = (...)                      # optional: made runs with the probability that must come out
+
+Evidence is in bits: log2 of how much likelier the observation is if this is the cause than if it is not.
++1 is a hint, +3 is strong (8 times likelier), +7 is decisive. `group` names what was observed; of several
+items of one group only the strongest counts. Bits that the lab has measured (causes/weights.json, written
+by `wheeltapper lab fit`) replace those in the file.
+
+Hard rules come first: a cause that cannot be (the knob has another value, the effect came before it, a
+simulation excludes it) returns Excluded and takes no part.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from types import ModuleType
+from typing import Any
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.errors import ContractError
+from wheeltapper.finding import Evidence, Finding, Remedy
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+
+SECTIONS = (
+    "What happens",
+    "How it shows",
+    "What else looks like this",
+    "When this is wrong",
+    "Fix",
+    "Trial",
+    "References",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """This cannot be the cause, and why; `folk` if people would say so all the same."""
+
+    why: str
+    folk: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that a cause may look at."""
+
+    signals: Signals
+    findings: tuple[Finding, ...]
+    audit: tuple[Finding, ...] = ()  # what was declared and is not so, from config and code
+    trials: tuple[Any, ...] = field(default=())  # verdicts of trials that were run
+
+    @property
+    def run(self) -> Run:
+        return self.signals.run
+
+    @property
+    def knobs(self) -> Knobs | None:
+        found: Knobs | None = self.signals.maybe("knobs")
+        return found
+
+    def knob(self, knob_id: str, default: Any = None) -> Any:
+        return default if self.knobs is None else self.knobs.value(knob_id, default)
+
+    def found(self, *sign_ids: str, severity: str | None = None) -> list[Finding]:
+        return [f for f in self.findings if f.id in sign_ids and (severity is None or f.severity == severity)]
+
+    def audited(self, *ids: str) -> list[Finding]:
+        return [f for f in self.audit if f.id in ids]
+
+    def get(self, name: str) -> Any:
+        """A signal, or None where it is absent."""
+        return self.signals.maybe(name)
+
+    @property
+    def onset(self) -> float | None:
+        """The earliest onset among the findings that make the run ill."""
+        onsets = [f.onset for f in self.findings if f.severity == "ill" and f.onset is not None]
+        return min(onsets) if onsets else None
+
+
+@cache
+def causes() -> tuple[ModuleType, ...]:
+    """Every cause, in name order."""
+    found = []
+    for info in pkgutil.iter_modules(__path__):
+        if info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        for needed in ("ID", "AREA", "EXPLAINS", "PRIOR", "TRIAL", "weigh"):
+            if not hasattr(module, needed):
+                raise ContractError(f"the cause causes/{info.name}.py has no `{needed}`")
+        if info.name.replace("_", "-") != module.ID:
+            raise ContractError(f"causes/{info.name}.py calls itself {module.ID!r}; the file and the id must agree")
+        found.append(module)
+    return tuple(found)
+
+
+@cache
+def measured_weights() -> dict[str, float]:
+    """Bits measured on runs with known causes, by "cause/group"."""
+    path = files("wheeltapper.causes").joinpath("weights.json")
+    if not path.is_file():
+        return {}
+    table: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))["bits"]
+    return table
+
+
+def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
+    """A cause's evidence, strongest of each group only, strongest first."""
+    answer: Excluded | Iterable[Evidence] = cause.weigh(case)
+    if isinstance(answer, Excluded):
+        return answer
+    weights = measured_weights()
+    strongest: dict[str, Evidence] = {}
+    for item in answer:
+        bits = weights.get(f"{cause.ID}/{item.group}")
+        if bits is not None:
+            item = Evidence(bits, item.text, item.group, item.places)
+        old = strongest.get(item.group)
+        if old is None or abs(item.bits) > abs(old.bits):
+            strongest[item.group] = item
+    return tuple(sorted(strongest.values(), key=lambda e: -abs(e.bits)))
+
+
+def remedies_of(cause: ModuleType, case: Case) -> tuple[Remedy, ...]:
+    offer = getattr(cause, "remedies", None)
+    found: tuple[Remedy, ...] = tuple(offer(case)) if offer is not None else ()
+    return found

@@ -46,7 +46,7 @@ def _cut_lines(members: list[Points]) -> list[int]:
     lines; the fewest lines that explain every fall are taken (interval stabbing)."""
     falls: list[tuple[int, int]] = []
     for p in members:
-        falls += [(int(p.lines[i - 1]), int(p.lines[i])) for i in _falls(p.at)]
+        falls += [(int(p.lines[i - 1]), int(p.lines[i])) for i in _falls(p.at, p.values)]
     falls.sort(key=lambda gap: gap[1])
     cuts: list[int] = []
     for before, line in falls:
@@ -55,16 +55,18 @@ def _cut_lines(members: list[Points]) -> list[int]:
     return cuts
 
 
-def _falls(at: Floats) -> list[int]:
-    """Indices where a new launch begins: the position falls, and not merely by lines out of order."""
+def _falls(at: Floats, values: Floats) -> list[int]:
+    """Indices where a new launch begins: the position falls, and not merely by lines out of order; or the
+    first position comes again with another value."""
     steps = np.diff(at)
-    spots = np.flatnonzero(steps < 0) + 1
+    again = (steps == 0) & (at[1:] == at[0]) & (np.diff(values) != 0)
+    spots = np.flatnonzero((steps < 0) | again) + 1
     if not len(spots):
         return []
     usual = float(np.median(np.abs(steps[steps != 0]))) if np.any(steps != 0) else 1.0
     kept = []
     for i in spots.tolist():
-        swapped = (
+        swapped = steps[i - 1] < 0 and (
             at[i - 1] - at[i] <= usual and i + 1 < len(at) and at[i + 1] > at[i - 1] and (i < 2 or at[i] > at[i - 2])
         )
         if not swapped:

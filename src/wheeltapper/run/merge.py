@@ -61,6 +61,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         if overwritten:
             dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
         notes += dropped
+    series = _same_scale(series)
     segments = _dead_from(segments)
     facts = _facts(readings, series)
     return Run(
@@ -251,7 +252,7 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
             own = label
             if spelling != lead:
                 own = (
-                    f"{label}@{window}" if window and sum(s[2] == window for s in spellings) == 1 else f"{label}.{raw}"
+                    f"{label}@{average}" if average and sum(s[2] == average for s in spellings) == 1 else f"{label}.{raw}"
                 )
             while own in out:
                 own += "'"
@@ -321,6 +322,18 @@ def _series(label: str, first: Points, meaning: Meaning, chunks: list[_Chunk]) -
         window=first.window or meaning.window,
         rank=first.rank,
     )
+
+
+_SHARES = {"accuracy", "top5", "error", "top5_error"}
+
+
+def _same_scale(series: dict[str, Series]) -> dict[str, Series]:
+    """A model at chance over 200 classes logs 0.5 (percent); its top-5 of 2.5 shows the scale of both."""
+    percent = {f for s in series.values() if s.quantity in _SHARES and s.unit == "%" for f in s.files}
+    return {
+        label: replace(s, unit="%") if s.quantity in _SHARES and s.unit == "fraction" and percent & set(s.files) else s
+        for label, s in series.items()
+    }
 
 
 def _dead_from(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -183,8 +183,10 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     words = _words(raw)
     found: Split | None = _SPLITS.get(split or "")
     rest: list[str] = []
+    cut = False  # only the first word that names a split is one; "test_coco_eval_bbox" keeps its "eval"
     for word in words:
-        if word in _SPLITS and (found is None or split is not None) and len(words) > 1:
+        if word in _SPLITS and not cut and len(words) > 1:
+            cut = True
             found = found or _SPLITS[word]
         else:
             rest.append(word)

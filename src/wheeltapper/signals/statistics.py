@@ -156,20 +156,31 @@ def fall_from_best(bad: Floats) -> Fall | None:
     p = p_of_drop(drop / sigma, len(levels), noise.rho if per_block < 2 else 0.0, max(1, round(tail / per_block)))
     gain = first - best
     share = drop / gain if gain > 0 else math.inf
-    onset = _onset(x, best_index, best, drop, noise.sigma)
+    onset, best_index = _onset(x, best_index, best, drop, noise.sigma)
     return Fall(best, int(good[best_index]), last, first, drop, gain, share, p, int(good[onset]), noise.sigma)
 
 
-def _onset(x: Floats, best_index: int, best: float, drop: float, sigma: float) -> int:
-    """The first point after which the series never comes back near its best.
+def _onset(x: Floats, best_index: int, best: float, drop: float, sigma: float) -> tuple[int, int]:
+    """Where the fall began, and where the best was.
 
-    Near: within the noise, and never more than a third of the fall, so that an abrupt fall is placed at
-    its first bad point; at least 3 % of the fall, so that a slow one is not placed by one lucky point.
+    An abrupt fall (most of it within three points) begins at its first bad point. A slow one begins at the
+    best point itself: that is the moment after which it only got worse. Crossings are looked for in a
+    running median, so that one lucky point late in the fall does not move the onset.
     """
-    near = best + min(max(2.0 * sigma, 0.03 * drop), drop / 3)
-    inside = np.flatnonzero(x <= near)
-    last_near = int(inside[-1]) if len(inside) else best_index
-    return min(max(last_near, best_index) + 1, len(x) - 1)
+    n = len(x)
+    width = int(np.clip(n // 20, 1, 51)) | 1
+    smooth = running_median(x, width) if width > 1 else x
+    quiet = sigma / math.sqrt((width + 1) / 2)
+    near = best + min(max(2.0 * quiet, 0.03 * drop), drop / 3)
+    inside = np.flatnonzero(smooth <= near)
+    last_near = max(int(inside[-1]) if len(inside) else best_index, best_index)
+    first_bad = min(last_near + 1, n - 1)
+    lowest = int(np.argmin(x))
+    if smooth[lowest] <= near and lowest <= first_bad:
+        best_index = lowest
+    soon = smooth[min(first_bad + 2, n - 1)]
+    abrupt = soon - best > 0.5 * drop
+    return (first_bad if abrupt else best_index), best_index
 
 
 def slope_p(x: Floats, y: Floats) -> tuple[float, float]:

@@ -76,11 +76,11 @@ def look(
         above = np.flatnonzero(shares > limit)
         start = min(int(above[-1]) + 1, len(shares) - 1)
     index = int(np.flatnonzero(accuracy.finite)[start])
-    text = f"{accuracy.name} is {level:.2%}, chance for {classes} classes ({how}), " + (
+    text = f"{accuracy.name} is {level:.2%}, chance for {how}, " + (
         f"since {where(accuracy, index)} (best before: {best:.1%})" if ever else f"throughout (best {best:.2%})"
     )
     if loss_level is not None and abs(loss_level / math.log(classes) - 1) < 2 * NEAR_LOG:
-        text += f"; its loss {loss_level:.4g} is ln {classes} = {math.log(classes):.4g}"
+        text += f"; the loss, {loss_level:.4g}, is ln {classes} as well"
     return seen(
         ID, accuracy, text, severity="ill", grade="is" if loss_level is not None else "is-p", onset=index,
         level=level, classes=classes, best=best, fell=float(ever),
@@ -94,14 +94,14 @@ def _last_third(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[t
 def _classes(known: int | None, level: float, loss: float | None) -> tuple[int | None, str]:
     """The number of classes, from the config or from a loss and an accuracy that agree on one."""
     if known is not None:
-        return known, "from the config"
+        return known, f"the {known} classes of the config"
     if loss is None or not 0.5 < loss < 12:
         return None, ""
     guess = round(math.exp(loss))
     # The two scores are independent readings of C: both must point at the same.
     for classes in {guess, guess + 1, guess - 1}:
         if classes >= 2 and abs(loss / math.log(classes) - 1) < NEAR_LOG and level <= min(2.0 / classes, 1 / classes + 0.06):
-            return guess, f"loss {loss:.4g} = ln {guess}"
+            return guess, f"about {guess} classes"
     return None, ""
 
 

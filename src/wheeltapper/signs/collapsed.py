@@ -8,7 +8,7 @@ The model is no better than untrained; only the checkpoints before the onset are
 
 ## How it decides
 At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the
-gain was real (more than five times the noise of an evaluation). Episode returns are judged on tenths of
+gain was real (more than five times the noise of an evaluation, and a percentage point at least). Episode returns are judged on tenths of
 the run, because single episodes are noisy.
 
 ## When it is wrong
@@ -30,6 +30,7 @@ from wheeltapper.signs import seen, where
 ID = "collapsed"
 LIVE = True
 LOST = 0.70
+POINT = 0.01  # a share that never rose by one percentage point had nothing to lose
 
 
 def look(val_metrics: tuple[Series, ...]) -> Answer | list[Finding]:
@@ -45,9 +46,11 @@ def _metric(series: Series) -> Finding | None:
     fall = fall_from_best(badness(series.values, series.better))
     if fall is None or fall.gain <= 5 * fall.sigma or fall.share < LOST or fall.p > 1e-3:
         return None
+    if series.unit in ("%", "fraction") and fall.gain < POINT * (100.0 if series.unit == "%" else 1.0):
+        return None
     sign = -1.0 if series.better == "up" else 1.0
     text = (
-        f"{series.name} had reached {sign * fall.best:.4g} and fell back to {sign * fall.last:.4g} "
+        f"{series.name} had reached {sign * fall.best:.4g} and fell back to {sign * fall.last + 0.0:.4g} "
         f"(it began at {sign * fall.first:.4g}) at {where(series, fall.onset_index)}"
     )
     return seen(

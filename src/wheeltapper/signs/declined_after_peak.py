@@ -71,10 +71,10 @@ def _size(fall: Fall) -> float:
 
 def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Finding:
     sign = -1.0 if series.better == "up" else 1.0
-    best, last = sign * fall.best, sign * fall.last
+    best, last = sign * fall.best + 0.0, sign * fall.last + 0.0
     text = (
         f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, "
-        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / abs(fall.best):.0%} worse")
+        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / max(abs(fall.best), 1e-300):.0%} worse")
     )
     if held:
         text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"

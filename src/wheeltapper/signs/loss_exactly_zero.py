@@ -39,7 +39,7 @@ def look(run: Run, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Findin
     best = [
         float(np.nanmax(s.values[s.finite])) / (100.0 if s.unit == "%" else 1.0)
         for s in val_metrics
-        if s.quantity in ("map", "map50", "accuracy", "iou", "recall") and s.finite.any()
+        if s.quantity in ("map", "map50", "accuracy", "iou") and s.finite.any()
     ]
     poor = bool(best) and max(best) < POOR
     for series in losses:

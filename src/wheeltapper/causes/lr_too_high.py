@@ -1,0 +1,96 @@
+"""The learning rate is too high for this model, batch and stage.
+
+## What happens
+Steps overshoot: past a threshold set by the curvature the loss grows instead of falling, and the optimizer
+leaves the region it had found. Often it happens at the peak of the schedule, at the end of the warm-up.
+
+## How it shows
+Loss or metric breaks near the highest learning rate so far; the gradient norm rises first; a twin run with
+a lower rate is stable.
+
+## What else looks like this
+fp16 overflow (the loss scale falls first), a bad batch or shard (a single step, without a rise of norms
+before it), missing warm-up (in the first steps), a resume that lost the optimizer state.
+
+## When this is wrong
+"Lower the rate" is the standard answer and often wrong: runs have diverged at a lower rate and been stable
+at a higher one. One run cannot prove it.
+
+## Fix
+Halve the rate, or lengthen the warm-up; clip at the 90th percentile of the norms of the quiet part.
+
+## Trial
+Fork before the onset with the rate at 1, 1/2 and 1/4, same data and seed; the control must break again.
+
+## References
+KNOWLEDGE LR-06, LR-08, OUT-02, TRL-09; Google tuning playbook; ECOSYSTEM §0.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Edit, Evidence, Remedy
+
+ID = "lr-too-high"
+AREA = "learning rate"
+EXPLAINS = ("diverged", "not-finite", "collapsed", "at-chance", "spiked", "declined-after-peak", "grad-norm-growth", "slow-rise")
+PRIOR = 0.0
+TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same data and seed, five of each"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    lr = case.get("lr")
+    onset = case.onset
+    chance = case.found("at-chance", severity="ill")
+    if chance and not chance[0].numbers.get("fell") and not case.found("diverged", "not-finite", "collapsed"):
+        return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+    out = []
+    if lr is not None and onset is not None and lr.finite.sum() >= 3:
+        out += _at_the_peak(lr, onset)
+    if case.found("collapsed", "diverged") and not case.found("declined-after-peak", severity="ill"):
+        out.append(Evidence(1.0, "the loss itself broke, not only the validation score", "shape"))
+    if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance"):
+        out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
+    clip = case.knob("clip.norm")
+    if case.knobs is not None and not clip:
+        out.append(Evidence(0.5, "gradients are not clipped", "clip"))
+    if case.found("scale-collapse"):
+        out.append(Evidence(-1.0, "the loss scale collapsed, which fp16 overflow explains by itself", "precision"))
+    return out
+
+
+def _at_the_peak(lr: object, onset: float) -> list[Evidence]:
+    values, at = lr.values, lr.at  # type: ignore[attr-defined]
+    before = at <= onset
+    if not before.any():
+        return []
+    now = float(values[before][-1])
+    peak = float(np.nanmax(values))
+    so_far = float(np.nanmax(values[before]))
+    if peak <= 0:
+        return []
+    rising = len(values[before]) >= 3 and now > 1.5 * float(values[before][0])
+    if now >= 0.9 * so_far and rising:
+        return [Evidence(2.5, f"it broke at the highest rate so far ({now:.3g}), at the top of the warm-up", "timing")]
+    if now >= 0.9 * peak:
+        return [Evidence(1.0, f"it broke while the rate was at its peak ({now:.3g})", "timing")]
+    if now < 0.2 * peak:
+        return [Evidence(-2.0, f"the rate had fallen to {now / peak:.0%} of its peak by then", "timing")]
+    return []
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    rate = case.knob("optimizer.lr")
+    edits = (Edit("optimizer.lr", rate, rate / 2, "half the rate"),) if isinstance(rate, (int, float)) and rate > 0 else ()
+    return (
+        Remedy(
+            "Halve the learning rate and restart from a checkpoint before the onset.",
+            edits,
+            "try",
+            "the loss passes the onset without leaving its band",
+        ),
+    )

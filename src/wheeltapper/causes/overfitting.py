@@ -1,0 +1,85 @@
+"""The model overfits: it learns its training set, not the task.
+
+## What happens
+Training goes on lowering the loss on examples that were seen many times, while held-out examples get no
+better, then worse.
+
+## How it shows
+The training loss keeps falling after the validation score turned; the gap grows; a larger data set moves
+the turn later.
+
+## What else looks like this
+A learning rate that rises again (both losses worsen), a validation set that differs from the start (the
+gap is there at the first evaluation), over-confidence (the loss rises, accuracy holds), EMA lag.
+
+## When this is wrong
+The training loss does not fall after the turn: then it is no overfitting, whatever the validation does.
+
+## Fix
+Keep the checkpoint of the turn; more data or augmentation, weight decay, dropout, a shorter schedule.
+
+## Trial
+Train the same recipe on half the data: the turn must come earlier. Or add augmentation: it must come later.
+
+## References
+KNOWLEDGE OUT-04, OUT-10; Google tuning playbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.run.model import Series
+
+ID = "overfitting"
+AREA = "data"
+EXPLAINS = ("declined-after-peak", "train-val-gap", "plateau", "memorised")
+PRIOR = 0.0
+TRIAL = "train the same recipe on half the data: the turn must come earlier"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    train: Series | None = case.get("train_loss")
+    turns = [f for f in case.found("declined-after-peak", severity="ill") if f.onset is not None]
+    if case.found("memorised", severity="ill"):
+        return [Evidence(4.0, "every example was seen many times and the training loss is near zero", "trend")]
+    if train is None or not turns:
+        return [Evidence(-1.0, "no training loss to compare with", "trend")] if train is None else []
+    turn = turns[0]
+    clock = turn.clock or train.clock
+    at = train.on(clock)  # type: ignore[arg-type]
+    if at is None:
+        return []
+    onset = turn.onset or 0.0
+    after = train.values[(at >= onset) & train.finite]
+    before = train.values[(at < onset) & train.finite]
+    if len(after) < 2:
+        return []
+    k = max(1, len(after) // 5)
+    early, late = float(np.median(after[:k])), float(np.median(after[-k:]))
+    out = []
+    if late < early - 1e-12 and late < 0.98 * early:
+        share = 1 - late / early if early > 0 else 0.0
+        out.append(Evidence(4.0, f"the training loss fell by another {share:.0%} after the validation turned", "trend"))
+    elif late > 1.05 * early:
+        out.append(Evidence(-5.0, "the training loss rose as well: this is no overfitting", "trend"))
+    elif len(before):
+        out.append(Evidence(-0.5, "the training loss is flat after the turn", "trend"))
+    if case.found("collapsed", "at-chance"):
+        out.append(Evidence(-4.0, "the metric fell back to its start, which overfitting does not do", "size"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Keep the checkpoint of the turn, and stop there next time; to go further, add data or augmentation.",
+            (),
+            "safe",
+            "the validation score at the end is within noise of its best",
+        ),
+    )

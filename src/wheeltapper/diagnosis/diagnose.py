@@ -1,0 +1,136 @@
+"""One run -> its diagnosis: signs, validity, causes, the checkpoint to keep, what to collect next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from wheeltapper.causes import Case, Excluded, causes, remedies_of, weighed
+from wheeltapper.diagnosis import folk, wording
+from wheeltapper.diagnosis.best import best_checkpoint
+from wheeltapper.diagnosis.echo import without_echoes
+from wheeltapper.diagnosis.missing import what_is_missing
+from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, Expected, Progress, RankedCause, RuledOut, Verdict
+from wheeltapper.diagnosis.rank import Candidate, grade_of, ill_signs_of, probabilities
+from wheeltapper.diagnosis.validity import judge_metrics
+from wheeltapper.finding import Clear, Finding, Unknown
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+from wheeltapper.signs import ask, signs
+
+SHOWN = 0.02  # causes below this share are not worth a reader's time
+
+
+def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
+    """The whole answer about one run. `audit`: what config and code declare and do not do."""
+    signals = Signals(run)
+    findings, clears, unknowns = _ask_all(signals)
+    validity = judge_metrics(signals, findings)
+    findings = without_echoes(findings)
+    findings.sort(key=lambda f: ({"ill": 0, "watch": 1, "note": 2}[f.severity], f.id != "not-finite", f.onset or 0.0))
+    case = Case(signals, tuple(findings), tuple(audit))
+    ranked, ruled_out = rank_causes(case)
+    expected = _expected(case)
+    verdict = _verdict(findings, signals, validity)
+    missing = what_is_missing(case, verdict, ranked, unknowns)
+    best = best_checkpoint(signals, validity)
+    reached = signals.get("progress")
+    return Diagnosis(
+        run=run,
+        verdict=verdict,
+        headline=wording.headline(verdict, findings, ranked, signals),
+        why=wording.why(verdict, findings, ranked, expected, unknowns, signals),
+        todo=wording.todo(verdict, ranked, best, missing),
+        validity=tuple(validity),
+        findings=tuple(findings),
+        clears=tuple(clears),
+        unknowns=tuple(unknowns),
+        causes=ranked,
+        ruled_out=(*ruled_out, *folk.refused(case)),
+        expected=expected,
+        best=best,
+        missing=missing,
+        progress=Progress(reached.state, reached.at, reached.total, reached.clock, reached.text),
+        notes=tuple(f"{note.file}{f':{note.line}' if note.line else ''}: {note.text}" for note in run.notes if note.level != "info"),
+    )
+
+
+def _ask_all(signals: Signals) -> tuple[list[Finding], list[tuple[str, Clear]], list[tuple[str, Unknown]]]:
+    findings: list[Finding] = []
+    clears: list[tuple[str, Clear]] = []
+    unknowns: list[tuple[str, Unknown]] = []
+    for sign in signs():
+        for answer in ask(sign, signals):
+            if isinstance(answer, Finding):
+                findings.append(answer)
+            elif isinstance(answer, Clear):
+                clears.append((sign.ID, answer))
+            else:
+                unknowns.append((sign.ID, answer))
+    return findings, clears, unknowns
+
+
+def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
+    """Causes that explain what is ill, most probable first, with "something else" among them."""
+    ill = ill_signs_of(case.findings)
+    if not ill:
+        return (), []
+    candidates: dict[str, tuple[ModuleType, Candidate]] = {}
+    ruled_out: list[RuledOut] = []
+    for cause in causes():
+        if getattr(cause, "NORMAL", False) or not set(ill) & set(cause.EXPLAINS):
+            continue
+        answer = weighed(cause, case)
+        if isinstance(answer, Excluded):
+            ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
+            continue
+        decided = any(e.group == "proof" for e in answer)
+        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, tuple(cause.EXPLAINS), answer, decided))
+    shares, other = probabilities([candidate for _, candidate in candidates.values()], ill)
+    ranked = [
+        _ranked(cause, candidate, shares[cause_id], ill, case)
+        for cause_id, (cause, candidate) in candidates.items()
+        if shares[cause_id] >= SHOWN
+    ]
+    rest = other + sum(share for share in shares.values() if share < SHOWN)
+    ranked.append(RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know."))
+    return tuple(sorted(ranked, key=lambda c: -c.probability)), ruled_out
+
+
+def _ranked(cause: ModuleType, candidate: Candidate, share: float, ill: Sequence[str], case: Case) -> RankedCause:
+    return RankedCause(
+        id=cause.ID,
+        title=_title(cause),
+        probability=share,
+        grade=grade_of(share, candidate.decided),
+        explains=tuple(sign for sign in ill if sign in candidate.explains),
+        evidence=candidate.evidence,
+        summary=candidate.evidence[0].text if candidate.evidence else "",
+        remedies=remedies_of(cause, case),
+        trial=cause.TRIAL,
+        onset=case.onset,
+    )
+
+
+def _title(cause: ModuleType) -> str:
+    return (cause.__doc__ or cause.ID).strip().splitlines()[0].rstrip(".")
+
+
+def _expected(case: Case) -> tuple[Expected, ...]:
+    out = []
+    for cause in causes():
+        if getattr(cause, "NORMAL", False):
+            why = cause.expect(case)
+            if why:
+                out.append(Expected(cause.ID, _title(cause), why))
+    return tuple(out)
+
+
+def _verdict(findings: Sequence[Finding], signals: Signals, validity: Sequence[object]) -> Verdict:
+    """Ill needs a finding that stands on its own; sound needs something that was seen to improve."""
+    if any(f.severity == "ill" and f.grade != "suspected" for f in findings):
+        return "ill"
+    if any(f.severity == "ill" for f in findings):
+        return "cannot-tell"
+    enough: bool = signals.get("learned").seen
+    return "sound" if enough else "cannot-tell"

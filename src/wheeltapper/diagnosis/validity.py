@@ -1,0 +1,86 @@
+"""Validity before blame: can a number be believed, and compared with itself over time?
+
+Each score is held against what a trivial model would get, against its own definition, and against what
+changed during the run. A score that fails is named, and no cause is blamed on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from wheeltapper.diagnosis.model import MetricVerdict
+from wheeltapper.finding import Finding
+from wheeltapper.run.model import Series
+from wheeltapper.signals import Signals
+from wheeltapper.signals.statistics import noise_of
+
+MOST = 12  # scores shown; the rest are components
+
+
+def judge_metrics(signals: Signals, findings: Sequence[Finding]) -> list[MetricVerdict]:
+    """A verdict on each score a run is judged by."""
+    scores: list[Series] = [
+        s for s in (signals.maybe("train_loss"), signals.maybe("val_loss")) if s is not None
+    ] + list(signals.maybe("val_metrics") or ())
+    return [_judge(series, signals, findings) for series in scores[:MOST]]
+
+
+def _judge(series: Series, signals: Signals, findings: Sequence[Finding]) -> MetricVerdict:
+    about = [f for f in findings if f.series == series.name]
+    for finding in about:
+        if finding.id == "impossible-value" and finding.severity == "ill":
+            return MetricVerdict(series.name, "no", finding.summary)
+        if finding.id == "below-baseline":
+            return MetricVerdict(series.name, "no", finding.summary, finding.numbers.get("baseline"))
+        if finding.id == "constant-metric" and finding.severity == "ill":
+            return MetricVerdict(series.name, "no", finding.summary)
+    if int(series.finite.sum()) < 2:
+        return MetricVerdict(series.name, "cannot-tell", f"{int(series.finite.sum())} finite values")
+    best_so_far = _best_so_far(series)
+    if best_so_far:
+        return MetricVerdict(series.name, "cannot-tell", best_so_far)
+    shifting: str = signals.maybe("shifting") or ""
+    if shifting and series.quantity == "loss":
+        return MetricVerdict(series.name, "cannot-tell", f"not comparable over time: {shifting}")
+    baseline, what = _trivial(series, signals)
+    if series.quantity == "loss" and series.split == "train":
+        return MetricVerdict(series.name, "yes", _noise_words(series), baseline)
+    words = f"trivial level {baseline:.4g} ({what})" if baseline is not None else _noise_words(series)
+    return MetricVerdict(series.name, "yes", words, baseline)
+
+
+def _trivial(series: Series, signals: Signals) -> tuple[float | None, str]:
+    """The score of a model that ignores its input, where it is known (ST-09, ST-10)."""
+    knobs = signals.maybe("knobs")
+    classes = knobs.value("model.classes") if knobs is not None else None
+    if isinstance(classes, (int, float)) and classes >= 2:
+        if series.quantity == "accuracy":
+            return (100.0 if series.unit == "%" else 1.0) / float(classes), f"chance over {classes:g} classes"
+        if series.quantity == "loss" and series.split != "train":
+            return math.log(float(classes)), f"ln {classes:g}"
+    return None, ""
+
+
+def _best_so_far(series: Series) -> str:
+    """A metric that never gets worse over many evaluations, with exact repeats, is a running best."""
+    x = series.values[series.finite]
+    if len(x) < 15 or series.better not in ("up", "down"):
+        return ""
+    steps = np.diff(x if series.better == "up" else -x)
+    if (steps >= 0).all() and float(np.mean(steps == 0)) > 0.3 and float(np.mean(steps > 0)) > 0.05:
+        return "it never gets worse and often repeats exactly: this is the best so far, not the current value"
+    return ""
+
+
+def _noise_words(series: Series) -> str:
+    x = series.values[series.finite]
+    noise = noise_of(x)
+    level = float(np.median(x[-max(1, len(x) // 10) :]))
+    share = noise.sigma / abs(level) if level else float("inf")
+    how = {"batch": "single batches", "running": "a running mean, which hides spikes", "window": "means over a window"}
+    kind = how.get(series.window or "", "")
+    text = f"noise of a value is {share:.1%} of its level" if math.isfinite(share) else "its level is zero"
+    return f"{text} ({kind})" if kind else text

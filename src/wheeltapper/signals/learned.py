@@ -1,0 +1,45 @@
+"""Was anything learned that the record can show? Without it, silence of the signs is not soundness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wheeltapper.run.model import Series
+from wheeltapper.signals import signal
+from wheeltapper.signals.statistics import badness, noise_of
+
+FEWEST = 4  # values: fewer make no curve
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    seen: bool
+    why: str
+    series: str | None = None
+
+
+@signal
+def learned(
+    train_loss: Series | None = None, val_loss: Series | None = None, val_metrics: tuple[Series, ...] = ()
+) -> Learned:
+    """The first series, of those that matter most, that improved by more than its noise."""
+    tried = []
+    for series in [*val_metrics[:4], val_loss, train_loss]:
+        if series is None:
+            continue
+        x = badness(series.values[series.finite], series.better)
+        if len(x) < FEWEST:
+            tried.append(f"{series.name} has {len(x)} values")
+            continue
+        k = max(1, len(x) // 10)
+        start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
+        spread = max(noise_of(x).sigma / np.sqrt(k), 1e-9 * abs(start))
+        if start - end > 3 * spread:
+            return Learned(True, f"{series.name} improved from {abs(start):.4g} to {abs(end):.4g}", series.name)
+        held = max(abs(start), 1e-300)
+        if series.better == "up" and abs(start - end) / held < 0.05 and abs(end) > 0.5 * (100 if series.unit == "%" else 1):
+            return Learned(True, f"{series.name} holds its level of {abs(end):.4g}", series.name)
+        tried.append(f"{series.name} did not clearly improve ({abs(start):.4g} to {abs(end):.4g})")
+    return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
