@@ -1,0 +1,152 @@
+"""One way to read a text log: rows to Points, words to Events, printed configurations to ConfigTrees.
+
+A reader of a text format is a `sniff` and an `explain`; everything else happens here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from wheeltapper.sources._bars import BAR, bar_state
+from wheeltapper.sources._echo import EchoScanner
+from wheeltapper.sources._events import EventScanner
+from wheeltapper.sources._place import Placed, place
+from wheeltapper.sources._rows import Explain, RowReader
+from wheeltapper.sources._text import chunks, number
+from wheeltapper.sources.record import Fact, Note, Reading
+
+Other = Callable[[int, str], Iterable[Fact]]  # facts on a line that is not a row
+
+_SRUN_LINE = re.compile(r"^ *(\d{1,5}): ?\S")
+_CONSTANT_FACTS = {
+    "per_epoch": "steps_per_epoch",
+    "total_steps": "total_steps",
+    "total_epochs": "total_epochs",
+}
+
+# Facts that many logs print in the same words.
+_FACTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE))
+    for name, pattern in (
+        ("steps_per_epoch", r"(?:\btrain(?:ing)? batches|require iter per epoch|\b(?:steps|iters|iterations|batches)[ _]per[ _]epoch) *[:=] *([\d,]+)\b"),
+        ("total_steps", r"(?:\btotal[ _](?:train(?:ing)?[ _])?(?:iters|iterations|steps)|total optimization steps) *[:=] *([\d,]+)\b"),
+        ("total_epochs", r"(?:\btotal[ _]epochs|\bnum[ _]epochs) *[:=] *([\d,]+)\b|starting training for (\d+) epochs"),
+        ("world_size", r"(?:world[ _]size(?: \(gpu number\))?|using world size) *[:=]? *(\d+)\b"),
+        ("n_params", r"(?:number of (?:trainable )?param(?:eter)?s(?: in \w+)?|\bn_?params|total param(?:eter)?s|model params|trainable params) *(?:\([^)]*\))? *[:=]? *([\d,]*\.?\d+ ?[KMB]?)\b"),
+        ("n_params", r"\b([\d,]{5,}) (?:total )?(?:trainable )?param(?:eter)?s\b"),
+        ("n_train", r"(?:number of train(?:ing)? (?:images?|image pairs|samples|examples)|\bnum images|num examples|train(?:ing)? samples) *[:=] *([\d,]+)\b"),
+        ("batch_size", r"(?:effective|total|global) batch[ _]size *[:=] *([\d,]+)\b"),
+        ("batch_size_per_device", r"batch size per (?:gpu|device) *[:=] *([\d,]+)\b"),
+        ("accumulation", r"(?:accumulate iterations|gradient accumulation(?: steps)?) *[:=] *(\d+)\b"),
+    )
+)  # fmt: skip
+_FACT_WORDS = ("batch", "epoch", "total", "world", "param", "number of", "images", "examples", "accumul", "samples")
+_SIZE = {"K": 1e3, "M": 1e6, "B": 1e9}
+
+
+def read_log(
+    path: Path,
+    format_name: str,
+    explain: Explain,
+    *,
+    first_epoch: int | None = None,
+    numbered: bool | None = None,
+    other: Other | None = None,
+) -> Reading:
+    """Read a text log with one reader's `explain`. Never raises on content."""
+    file = str(path)
+    notes: list[Note] = []
+    facts: list[Fact] = []
+    rows: RowReader | None = None
+    events, echo = EventScanner(file), EchoScanner(file)
+    bars, last_bar = 0, (0, "")
+    for chunk in chunks(path, notes):
+        if rows is None:
+            every = is_numbered(chunk.lines) if numbered is None else numbered
+            rows = RowReader(explain, numbered=every)
+            echo = EchoScanner(file, numbered=every)
+        left = rows.take_all(chunk.numbers, chunk.lines)
+        drawn = [(n, text) for n, text in left if "%|" in text and BAR.search(text)]
+        if drawn:
+            bars, last_bar = bars + len(drawn), drawn[-1]
+            left = [(n, text) for n, text in left if "%|" not in text]
+        events.feed(left)
+        echo.feed(left)
+        _find_facts(left, file, facts)
+        if other is not None:
+            for n, text in left:
+                facts.extend(other(n, text))
+    if rows is None:
+        return Reading(file, format_name, notes=(*notes, Note("the file is empty", file)))
+    if bars:
+        state = bar_state(last_bar[1])
+        if not state[:1].isdigit():  # a bar without a title is an evaluation's or a download's
+            facts.append(Fact("progress", state, f"{file}:{last_bar[0]}, the last progress bar"))
+        notes.append(Note(f"{bars} states of progress bars tell progress only", file, last_bar[0]))
+    for index, (role, value, line) in enumerate(rows.constants):
+        near = any(r == role and abs(v - value) <= 0.02 * v for r, v, _ in rows.constants[:index])
+        if role in _CONSTANT_FACTS and not near:  # a loader may print 187 and 188 in turn
+            facts.append(Fact(_CONSTANT_FACTS[role], _whole(value), f"{file}:{line}"))
+    known = next((f.value for f in reversed(facts) if f.name == "steps_per_epoch"), None)
+    placed = place(rows.tables.values(), file, first_epoch=first_epoch, steps_per_epoch=known)
+    return _reading(file, format_name, placed, facts, notes, events, echo)
+
+
+def _reading(
+    file: str,
+    format_name: str,
+    placed: Placed,
+    facts: list[Fact],
+    notes: list[Note],
+    events: EventScanner,
+    echo: EchoScanner,
+) -> Reading:
+    found, marks = events.finish(placed.anchors)
+    return Reading(
+        file=file,
+        format=format_name,
+        points=placed.points,
+        configs=echo.finish(),
+        facts=_distinct((*facts, *placed.facts)),
+        events=found,
+        checkpoints=marks,
+        notes=(*notes, *placed.notes),
+    )
+
+
+def is_numbered(lines: list[str]) -> bool:
+    """Whether lines begin with a task number, as `srun -l` writes: most do, and few numbers repeat often."""
+    tasks = [found[1] for text in lines[:3000] if (found := _SRUN_LINE.match(text))]
+    return len(tasks) > 0.3 * min(len(lines), 3000) and len(set(tasks)) * 4 <= len(tasks)
+
+
+def _find_facts(lines: list[tuple[int, str]], file: str, facts: list[Fact]) -> None:
+    for n, text in lines:
+        low = text.lower()
+        if len(text) > 1000 or not any(word in low for word in _FACT_WORDS):
+            continue
+        for name, pattern in _FACTS:
+            found = pattern.search(text)
+            if found and (value := _sized(found[1] or found[2])) is not None:
+                facts.append(Fact(name, _whole(value), f"{file}:{n}"))
+
+
+def _sized(text: str) -> float | None:
+    text = text.strip()
+    scale = _SIZE.get(text[-1:].upper(), 1.0)
+    value = number(text[:-1] if scale > 1 else text)
+    return None if value is None else value * scale
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value == value and abs(value) < 1e18 and value == int(value) else value
+
+
+def _distinct(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Each value of a fact once, where it was first told; a later launch's other value stays, after it."""
+    out: dict[tuple[str, object], Fact] = {}
+    for fact in facts:
+        out.setdefault((fact.name, fact.value), fact)
+    return tuple(out.values())

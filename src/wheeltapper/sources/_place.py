@@ -1,0 +1,324 @@
+"""Where the rows of a log stand: positions on clocks, from what the rows themselves print.
+
+A row that prints a step stands there. One that prints (epoch, batch) stands on the step clock if the number
+of batches per epoch is printed or follows exactly from the rows; otherwise on the epoch clock, in fractions.
+A row that prints nothing takes the place of the nearest row before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.sources._rows import Role, Table
+from wheeltapper.sources.record import ClockName, Fact, Floats, Ints, Note, Points
+
+_OWN: tuple[ClockName, ...] = ("step", "micro_step", "sample", "token", "epoch", "second")
+
+
+@dataclass(slots=True)
+class _Stand:
+    """One table with its positions."""
+
+    table: Table
+    lines: Ints
+    clock: ClockName | None = None
+    at: Floats | None = None
+    clocks: dict[ClockName, Floats] = field(default_factory=dict)
+
+    def on(self, clock: ClockName) -> Floats | None:
+        return self.at if clock == self.clock else self.clocks.get(clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Every position the log printed, by line: it places what has no position of its own."""
+
+    clock: ClockName | None
+    tracks: dict[ClockName, tuple[Ints, Floats]]
+
+    def at(self, lines: Ints, clock: ClockName) -> Floats:
+        """The last position printed at or before each line; 0 before the first."""
+        known, values = self.tracks[clock]
+        index = np.searchsorted(known, lines, side="right") - 1
+        return np.where(index >= 0, values[np.maximum(index, 0)], 0.0)
+
+    def one(self, line: int) -> tuple[float | None, ClockName | None]:
+        if self.clock is None:
+            return None, None
+        return float(self.at(np.asarray([line], dtype=np.int64), self.clock)[0]), self.clock
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    points: tuple[Points, ...]
+    facts: tuple[Fact, ...]
+    notes: tuple[Note, ...]
+    anchors: Anchors
+
+
+def place(
+    tables: Iterable[Table],
+    file: str,
+    *,
+    first_epoch: int | None = None,
+    steps_per_epoch: float | None = None,
+) -> Placed:
+    """Points from tables. `first_epoch`: the number the format gives the first epoch, if it is fixed."""
+    stands = [_Stand(t, t.line_numbers()) for t in tables if len(t.lines)]
+    first = _first_epoch(stands) if first_epoch is None else first_epoch
+    facts: list[Fact] = []
+    notes: list[Note] = []
+    per_epoch, bounded = steps_per_epoch, False
+    for role, name in (("inner", "steps_per_epoch"), ("inner_sample", "samples_per_epoch")):
+        exact, why = _epoch_length(stands, role)  # type: ignore[arg-type]
+        if exact is not None:
+            facts.append(Fact(name, exact, why, derived=True))
+        elif why and steps_per_epoch is None:
+            bounded = True
+            notes.append(Note(f"{name} is not printed ({why}); rows stand on the epoch clock", file))
+        per_epoch = per_epoch or exact
+    lengths = _lengths(stands)
+    for stand in stands:
+        _stand_on(stand, first, per_epoch, bounded, lengths)
+    _close_epochs(stands, first, lengths.get(0.0, per_epoch))
+    anchors = _anchors(stands)
+    for stand in stands:
+        if stand.at is None:
+            _take_place(stand, anchors)
+    return Placed(_points(stands, file), tuple(facts), tuple(notes), anchors)
+
+
+def _first_epoch(stands: list[_Stand]) -> int:
+    seen = [track.min() for s in stands if (track := s.table.column("epoch")) is not None and len(track)]
+    return 0 if not seen or min(seen) < 1 else 1
+
+
+def _epoch_length(stands: list[_Stand], role: Role) -> tuple[float | None, str]:
+    """Exact ticks per epoch if the rows establish it, and how; or None and why not."""
+    parts = [
+        (s.lines, s.table.column("epoch"), s.table.column(role))
+        for s in stands
+        if s.table.column(role) is not None and "per_epoch" not in s.table.constants
+    ]
+    told = [(ls, e, i) for ls, e, i in parts if e is not None and i is not None]
+    if not told:
+        return None, ""
+    order = np.argsort(np.concatenate([ls for ls, _, _ in told]), kind="stable")
+    epoch = np.concatenate([e for _, e, _ in told])[order]
+    inner = np.concatenate([i for _, _, i in told])[order]
+    if len(inner) < 2:
+        return None, "one row only"
+    same = epoch[1:] == epoch[:-1]
+    gaps = np.diff(inner)[same]
+    gaps = gaps[gaps > 0]
+    every = float(np.median(gaps)) if len(gaps) else 1.0
+    ends = np.flatnonzero(epoch[1:] == epoch[:-1] + 1)  # the last row of an epoch that the next one follows
+    longest = float(inner.max())
+    if len(ends) < 2:
+        return None, "no two complete epochs"
+    starts = inner[ends + 1]
+    if len(np.unique(starts)) > 1:
+        # Rows come every `every` ticks of a counter that runs on across epochs, so the seam tells the length.
+        lengths = every + inner[ends] - starts
+        length = float(np.median(lengths))
+        if np.mean(lengths == length) > 0.9 and length >= longest:
+            return length, f"rows come every {every:g} ticks across epoch ends: {length:g} per epoch"
+    elif len(gaps) and len(np.unique(inner[ends])) == 1:
+        final = inner[ends] - inner[ends - 1]
+        if np.all(final != every) and np.all(same[ends - 1]):
+            length = float(inner[ends][0] + (1 if starts[0] == 0 else 0))
+            return length, f"the last batch of every epoch is printed: {length:g} per epoch"
+    return None, f"rows come every {every:g} ticks and stop at {longest:g}"
+
+
+def _lengths(stands: list[_Stand]) -> dict[float, float]:
+    """The epoch length to use for each printed one; key 0 is the commonest of all.
+
+    A loader may print 187 and 188 in turn; taking both at their word would make steps jump back.
+    """
+    rows: dict[float, int] = {}
+    for s in stands:
+        if length := s.table.constants.get("per_epoch"):
+            rows[length] = rows.get(length, 0) + len(s.lines)
+    out = {length: max((k for k in rows if abs(k - length) <= 0.02 * length), key=lambda k: rows[k]) for length in rows}
+    if rows:
+        out[0.0] = out[max(rows, key=lambda k: rows[k])]
+    return out
+
+
+def _close_epochs(stands: list[_Stand], first: int, length: float | None) -> None:
+    """A line about a whole epoch is written at its end: its step is the end of the epoch the rows before it
+    are in. Where no row tells a step, the epoch number does."""
+    whole = [s for s in stands if s.clock == "epoch" and s.at is not None and "step" not in s.clocks]
+    whole = [s for s in whole if s.table.column("inner") is None and s.table.column("inner_sample") is None]
+    if not length or not whole:
+        return
+    told = [(s.lines, s.at) for s in stands if s.clock == "step" and s.at is not None and s.table.anchor]
+    if told:
+        lines = np.concatenate([ls for ls, _ in told])
+        order = np.argsort(lines, kind="stable")
+        track = (lines[order], np.concatenate([at for _, at in told])[order])
+        steps = Anchors("step", {"step": track})
+    for s in whole:
+        assert s.at is not None
+        if told:
+            s.clocks["step"] = np.ceil(steps.at(s.lines, "step") / length - 1e-9) * length
+        elif np.all(s.at == np.floor(s.at)):
+            s.clocks["step"] = (s.at - first + 1) * length
+
+
+def _stand_on(
+    stand: _Stand, first: int, per_epoch: float | None, bounded: bool, lengths: dict[float, float]
+) -> None:
+    table = stand.table
+    own: dict[ClockName, Floats] = {}
+    for clock in _OWN:
+        track = table.column(clock)  # type: ignore[arg-type]
+        if track is not None:
+            own[clock] = track
+    time = table.column("time")
+    if time is not None and "second" not in own:
+        own["second"] = time
+    inner, samples = table.column("inner"), table.column("inner_sample")
+    epoch = own.get("epoch")
+    printed = table.constants.get("per_epoch")
+    length = lengths[printed] if printed else lengths.get(0.0, per_epoch)
+    ticks = inner if inner is not None else samples
+    if ticks is not None and epoch is not None:
+        unit: ClockName = "step" if inner is not None else "sample"
+        if length:
+            own.setdefault(unit, (epoch - first) * length + ticks)
+            own["epoch"] = epoch - first + ticks / length
+        elif bounded:
+            own["epoch"] = epoch - first + ticks / _bounds(epoch, ticks)
+    elif ticks is not None and "step" not in own and (total := table.constants.get("bar_total", length)):
+        own["step"] = _laps(ticks, total) * total + ticks
+    if stand.at is None:
+        for clock in _OWN[:-1]:
+            if clock in own:
+                stand.clock, stand.at = clock, own[clock]
+                break
+    stand.clocks = {clock: track for clock, track in own.items() if clock != stand.clock}
+
+
+def _bounds(epoch: Floats, ticks: Floats) -> Floats:
+    """An upper bound of the epoch length for every row: what its own launch has shown, and one interval more.
+    Launches of one log may differ in batch size."""
+    launch = np.concatenate([[0], np.cumsum(np.diff(epoch) < 0)])
+    out = np.empty(len(ticks))
+    for index in range(int(launch[-1]) + 1 if len(launch) else 0):
+        mine = ticks[launch == index]
+        gaps = np.diff(mine)
+        gaps = gaps[gaps > 0]
+        out[launch == index] = mine.max() + (np.median(gaps) if len(gaps) else 1.0)
+    return np.maximum(out, 1.0)
+
+
+def _laps(ticks: Floats, length: float) -> Floats:
+    """How many times a counter has run through before each row. A fall from less than half is a restart."""
+    falls = np.flatnonzero(np.diff(ticks) < 0)
+    step = np.zeros(len(ticks))
+    step[falls[ticks[falls] >= 0.5 * length] + 1] = 1
+    return np.cumsum(step)
+
+
+def _anchors(stands: list[_Stand]) -> Anchors:
+    fixed = [s for s in stands if s.at is not None and s.table.anchor]
+    if not fixed:
+        return Anchors(None, {})
+    counts: dict[ClockName, int] = {}
+    for s in fixed:
+        assert s.clock is not None
+        counts[s.clock] = counts.get(s.clock, 0) + len(s.lines)
+    tracks: dict[ClockName, tuple[Ints, Floats]] = {}
+    for clock in _OWN:
+        told = [(s.lines, track) for s in fixed if (track := s.on(clock)) is not None]
+        if told:
+            lines = np.concatenate([ls for ls, _ in told])
+            values = np.concatenate([vs for _, vs in told])
+            order = np.argsort(lines, kind="stable")
+            tracks[clock] = (lines[order], values[order])
+    return Anchors(max(counts, key=lambda name: counts[name]), tracks)
+
+
+def _take_place(stand: _Stand, anchors: Anchors) -> None:
+    if anchors.clock is None:
+        stand.clock, stand.at = "row", np.arange(len(stand.lines), dtype=np.float64)
+        return
+    # The clock of the anchors nearest before these lines, not the commonest of the file.
+    best, best_line = anchors.clock, -1.0
+    for clock in sorted(anchors.tracks, key=lambda name: name != anchors.clock):
+        if clock == "second":
+            continue
+        lines = anchors.tracks[clock][0]
+        index = np.searchsorted(lines, stand.lines, side="right") - 1
+        near = float(np.mean(np.where(index >= 0, lines[np.maximum(index, 0)], 0)))
+        if near > best_line:
+            best, best_line = clock, near
+    stand.clock, stand.at = best, anchors.at(stand.lines, best)
+    for clock in anchors.tracks:
+        if clock != best and clock not in stand.clocks:
+            stand.clocks[clock] = anchors.at(stand.lines, clock)
+
+
+def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
+    parts: dict[tuple[Any, ...], list[tuple[Ints, Floats, Floats, dict[ClockName, Floats]]]] = {}
+    for stand in stands:
+        assert stand.at is not None
+        table = stand.table
+        keep = _last_states(stand) if table.last else np.ones(len(stand.lines), dtype=bool)
+        ranks = table.column("rank")
+        several = np.unique(ranks) if ranks is not None else np.empty(0)
+        for spec, store in zip(table.fields, table.columns, strict=True):
+            if spec.role != "value":
+                continue
+            values = np.frombuffer(store, dtype=np.float64) * spec.scale
+            for rank in several if len(several) > 1 else [None]:
+                mask = keep if rank is None or ranks is None else keep & (ranks == rank)
+                who = None if rank is None else int(rank)
+                key = (spec.name, spec.split, spec.about, stand.clock, who, spec.window, spec.unit)
+                clocks = {clock: track[mask] for clock, track in stand.clocks.items()}
+                parts.setdefault(key, []).append((stand.lines[mask], values[mask], stand.at[mask], clocks))
+    return tuple(_joined(key, tuple(found), file) for key, found in parts.items())
+
+
+def _last_states(stand: _Stand) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    assert stand.at is not None
+    if not len(stand.at):
+        return np.zeros(0, dtype=bool)
+    return np.append(stand.at[1:] != stand.at[:-1], True)
+
+
+def _joined(key: tuple[Any, ...], parts: tuple[Any, ...], file: str) -> Points:
+    name, split, about, clock, rank, window, unit = key
+    if len(parts) == 1:
+        lines, values, at, clocks = parts[0]
+        at = at.copy()
+    else:
+        lines = np.concatenate([p[0] for p in parts])
+        order = np.argsort(lines, kind="stable")
+        lines = lines[order]
+        values, at = (np.concatenate([p[i] for p in parts])[order] for i in (1, 2))
+        names = {other for p in parts for other in p[3]}
+        clocks = {
+            other: np.concatenate([p[3].get(other, np.full(len(p[0]), np.nan)) for p in parts])[order]
+            for other in names
+        }
+    return Points(
+        name=name,
+        values=values,
+        at=at,
+        clock=clock,
+        file=file,
+        lines=lines,
+        clocks=clocks,
+        unit=unit,
+        split=split,
+        about=about,
+        window=window,
+        rank=rank,
+    )

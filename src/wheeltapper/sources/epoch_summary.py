@@ -1,0 +1,84 @@
+"""One line per epoch, as people write it, and the Keras console.
+
+`Epoch 10/80 | Train: 41.43% (loss: 3.97) | Val: 40.47% (loss: 3.27) | LR: 0.79`,
+`Epoch 3: train loss 0.2, val loss 0.3`, `Epoch [1/5], Step [100/600], Loss: 0.3`, and blocks of
+`Train Loss: 6.65 | Train Acc: 1.23%` under an epoch line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from wheeltapper.sources import Head
+from wheeltapper.sources._bars import bar_row
+from wheeltapper.sources._fields import field_of, has_rows
+from wheeltapper.sources._log import read_log
+from wheeltapper.sources._pairs import loose_pairs, place_of
+from wheeltapper.sources._rows import Row
+from wheeltapper.sources._text import NUMBER, head_text
+from wheeltapper.sources.record import Reading
+
+FORMAT = "epoch summary lines"
+
+_EPOCH = re.compile(
+    r"^\W*(?:\w+ )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*(?:(?:/|of)\s*(?P<epochs>\d+))?\s*[\])]?"
+)
+_KERAS = re.compile(
+    r"^\s*(?P<done>\d+)/(?P<per>\d+)\s*(?:\[[=>.]*\]|[━─╸╺\s]+|[^\w\s]+)\s*(?:-\s*)?(?:ETA|\d+[a-zµ]+)\b.*?(?= - \w+: )"
+)
+_KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
+_BLOCK = re.compile(
+    rf"^\W*(?:Train(?:ing)?|Val(?:idation)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*)?$"
+)
+_SURE = re.compile(
+    r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: |^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss", re.M | re.I
+)
+_LIKELY = re.compile(
+    r"^.{0,60}?\bEpochs?\s*[:#]?\s*[\[(]?\d+(?:\s*(?:/|of)\s*\d+)?[\])]?\s*[:|,;\-–]?\s+\S*.*(?:loss|acc|err|lr)\w*\s*\S{0,3}\s*[\d.]"
+    r"|^.{0,60}?Train(?:ing)? Loss: [\d.]+ \| Train(?:ing)? Acc",
+    re.M | re.I,
+)
+
+
+def sniff(head: Head) -> float:
+    text = head_text(head)
+    if has_rows(text, _SURE):
+        return 0.8
+    return 0.6 if has_rows(text, _LIKELY, 2) else 0.45 if has_rows(text, _LIKELY) else 0.0
+
+
+def read(path: Path) -> list[Reading]:
+    return [read_log(path, FORMAT, explain)]
+
+
+def explain(body: str, _line: int) -> Row | None:
+    if row := _KERAS.match(body):
+        fields = []
+        for pair in _KERAS_PAIR.finditer(body, row.end()):
+            own = "val" if pair["name"].startswith("val_") else None if pair["name"] in ("lr", "learning_rate") else "train"
+            window = "eval" if own == "val" else "epoch" if own else None
+            fields.append(field_of(pair, "value", pair["name"], split=own, window=window))  # type: ignore[arg-type]
+        done = field_of(row, "per", role="per_epoch")
+        return Row((done, *fields), last=True) if fields else None
+    if head := _EPOCH.match(body):
+        if "%|" in body and (bar := bar_row(body)):
+            return bar
+        place = place_of(body, head.start("epoch") - 12 if head.start("epoch") > 12 else 0)
+        place = [f for f in place if f.role in ("epoch", "total_epochs", "inner", "per_epoch", "step", "total_steps")]
+        if not any(f.role == "epoch" for f in place):
+            place = [field_of(head, "epoch", role="epoch")]
+            if head["epochs"]:
+                place.append(field_of(head, "epochs", role="total_epochs"))
+        fields = loose_pairs(body, head.end(), place)
+        inside = any(f.role in ("inner", "step") for f in place)
+        fields = [replace(f, window=f.window or (None if inside or f.split is None else "epoch")) for f in fields]
+        if fields or len(body) < 60:
+            return Row(tuple(sorted((*place, *fields), key=lambda f: f.start)))
+        return None
+    if _BLOCK.match(body):
+        fields = loose_pairs(body, 0, [], spaced=False)
+        fields = [replace(f, window=f.window or ("epoch" if f.split == "train" else None)) for f in fields]
+        return Row(tuple(fields)) if fields else None
+    return None

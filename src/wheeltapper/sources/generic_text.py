@@ -1,0 +1,134 @@
+"""Any text log: the shape of a row is learnt from its repetition.
+
+A line counts as a row if at least five lines of the file have the same named numbers in the same order. Its
+place is the step, iteration or epoch on the line, else the nearest one before, else its number in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+from wheeltapper.sources import (
+    HEAD_BYTES,
+    Head,
+    basicsr,
+    cyclegan,
+    darknet,
+    edm_prior,
+    epoch_summary,
+    fairseq,
+    gluoncv,
+    megatron,
+    meters,
+    mlperf,
+    nanogpt,
+    nnunet,
+    paddle,
+    sedd,
+    stylegan_ticks,
+    yolo_console,
+)
+from wheeltapper.sources._bars import BAR, bar_row
+from wheeltapper.sources._log import is_numbered, read_log
+from wheeltapper.sources._pairs import loose_pairs, place_of
+from wheeltapper.sources._rows import Row, RowReader
+from wheeltapper.sources._text import chunks, head_text, prefix_of
+from wheeltapper.sources.record import Reading
+
+FORMAT = "text log (line shape learnt)"
+
+KNOWN = (
+    basicsr, cyclegan, darknet, edm_prior, epoch_summary, fairseq, gluoncv, megatron, meters, mlperf, nanogpt,
+    nnunet, paddle, sedd, stylegan_ticks, yolo_console,
+)  # fmt: skip
+LEAST = 5  # lines of one shape; fewer may be talk
+_NOT_LOGS = {
+    ".py", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".tsv", ".html", ".ipynb", ".sh", ".toml", ".xml",
+    ".cfg", ".ini", ".js", ".c", ".h", ".cpp", ".cu", ".rst", ".tex", ".svg", ".css", ".slurm", ".sbatch", ".lock",
+}  # fmt: skip
+_MODULE = re.compile(r"\s*\(\w+\): \w+\(")  # a line of a printed torch model
+_MAX_LINE = 4000  # a longer line holds arrays or code, not named numbers
+
+
+def sniff(head: Head) -> float:
+    text = head_text(head)
+    if not text or head.path.suffix.lower() in _NOT_LOGS or text.lstrip()[:1] in ("{", "<"):
+        return 0.0
+    lines = text.split("\n")[:2000]
+    numbered = is_numbered(lines)
+    seen: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        row = explain(line[prefix_of(line, numbered=numbered).end :], 0)
+        if row is not None and row.fields:
+            seen[_names(row)] += 1
+    if seen and max(seen.values()) >= LEAST:
+        return 0.3
+    return 0.15 if head.path.suffix.lower() in (".log", ".out", ".err", ".txt", "") else 0.05
+
+
+def read(path: Path) -> list[Reading]:
+    known = _known_later(path)
+    return known.read(path) if known else [read_repeated(path, FORMAT)]
+
+
+def _known_later(path: Path) -> ModuleType | None:
+    """A reader that knows rows further on: a long preamble (module loads, model prints) hides them from
+    the head that sniffing sees."""
+    size = path.stat().st_size
+    best: tuple[float, ModuleType | None] = (0.5, None)
+    for part in (0.25, 0.5, 0.75, 1.0):
+        start = max(0, int(size * part) - HEAD_BYTES)
+        if start == 0:
+            continue
+        with path.open("rb") as file:
+            file.seek(start)
+            window = Head(path, size, file.read(HEAD_BYTES))
+        for reader in KNOWN:
+            claim = float(reader.sniff(window))
+            if claim > best[0]:
+                best = (claim, reader)
+    return best[1]
+
+
+def read_repeated(path: Path, format_name: str) -> Reading:
+    """Read twice: first to learn which shapes repeat, then to keep only those."""
+    wanted = _repeated(path)
+
+    def chosen(body: str, line: int) -> Row | None:
+        row = explain(body, line)
+        return row if row is not None and _names(row) in wanted else None
+
+    return read_log(path, format_name, chosen)
+
+
+def _repeated(path: Path) -> set[tuple[str, ...]]:
+    rows: RowReader | None = None
+    for chunk in chunks(path, []):
+        if rows is None:
+            rows = RowReader(explain, numbered=is_numbered(chunk.lines))
+        rows.take_all(chunk.numbers, chunk.lines)
+    count: Counter[tuple[str, ...]] = Counter()
+    for table in rows.tables.values() if rows else ():
+        count[tuple(f"{f.role}:{f.name}" for f in table.fields if f.role not in ("time", "rank"))] += len(table.lines)
+    return {names for names, n in count.items() if n >= LEAST}
+
+
+def _names(row: Row) -> tuple[str, ...]:
+    constant = ("per_epoch", "total_steps", "total_epochs", "bar_total")
+    return tuple(f"{f.role}:{f.name}" for f in row.fields if f.role not in constant)
+
+
+def explain(body: str, _line: int) -> Row | None:
+    if len(body) > _MAX_LINE or not any(c.isdigit() for c in body) or _MODULE.match(body):
+        return None
+    if "%|" in body and BAR.search(body):
+        return bar_row(body)
+    place = place_of(body)
+    fields = [*place, *loose_pairs(body, 0, place)]
+    if not any(f.role == "value" for f in fields):
+        # "Epoch 3" alone still places the lines after it.
+        return Row(tuple(fields)) if place and len(body) < 80 else None
+    return Row(tuple(sorted(fields, key=lambda f: f.start)))
