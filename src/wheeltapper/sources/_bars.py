@@ -15,7 +15,8 @@ BAR = re.compile(
     r"[^\[\]]{0,20}\[(?P<elapsed>[\d:?]+)<(?P<left>[^,\]]*)(?:,\s*(?P<rate>[^,\]]*))?(?:,\s*(?P<post>[^\]]*))?\]?"
 )
 _POST = re.compile(
-    rf"(?P<name>[A-Za-z_][\w ./-]*?)\s*[=:]\s*(?P<value>{NUMBER})(?:/(?P<total>\d+))?(?P<unit>%|GB|MB|G|M|ms|s)?(?=[,\s|\]]|$)"
+    rf"(?P<name>[A-Za-z_][\w ./-]*?)\s*[=:]\s*(?P<value>{NUMBER})(?:/(?P<total>\d+))?"
+    r"(?P<unit>%|GB|MB|G|M|ms|s)?(?=[,\s|\]]|$)"
 )
 _STEPS = ("step", "global_step", "iter", "iteration")
 
@@ -35,11 +36,10 @@ def bar_state(text: str) -> str:
 
 def bar_row(body: str, *, bare: bool = False) -> Row | None:
     """A bar as a row: where it stands and what it shows. `bare`: also bars that show no epoch and no value."""
-    found = None
-    for found in BAR.finditer(body):  # bars glued on one line: the last is the state that stayed
-        pass
-    if found is None:
+    bars = list(BAR.finditer(body))
+    if not bars:
         return None
+    found = bars[-1]  # bars glued on one line: the last is the state that stayed
     before = body[: found.start()]
     glued = before.rfind("]")  # the bar before this one on the same line
     place = place_of(body[: found.start()], glued + 1 if "|" in before else 0)

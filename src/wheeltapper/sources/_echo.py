@@ -19,10 +19,15 @@ LEAST = 5  # fewer key: value lines in a row are talk, not a configuration
 
 _LINE_STARTS = (
     (re.compile(r"(?:^|[\s:=])(Namespace\(.+)$"), "namespace"),
-    (re.compile(r"^\W*(?:\w+\s)?(?:config\w*|options?|arg(?:ument)?s|hyper-?param\w*|hparams|settings?|cfg|opt)\s*[:=]\s*(\{.+)$", re.I), "namespace"),
+    (re.compile(
+        r"^\W*(?:\w+\s)?(?:config\w*|options?|arg(?:ument)?s|hyper-?param\w*"
+        r"|hparams|settings?|cfg|opt)\s*[:=]\s*(\{.+)$", re.I), "namespace"),
     (re.compile(r"^(\{['\"][A-Za-z_][\w.-]*['\"]\s*:.+)$"), "namespace"),
-    (re.compile(r"(?:^|[+$#>]\s*)((?:CUDA_VISIBLE_DEVICES=\S+\s+)?(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed)\s+\S.*\s--?\w.*)$"), "argv"),
-    (re.compile(r"^(?:hyperparameters|train|engine/trainer|\S*trainer):\s+((?:[\w.]+=[^,=]*,\s*){4,}[\w.]+=.*)$"), "namespace"),
+    (re.compile(
+        r"(?:^|[+$#>]\s*)((?:CUDA_VISIBLE_DEVICES=\S+\s+)?(?:\S*/)?(?:python[\d.]*"
+        r"|torchrun|accelerate|deepspeed)\s+\S.*\s--?\w.*)$"), "argv"),
+    (re.compile(
+        r"^(?:hyperparameters|train|engine/trainer|\S*trainer):\s+((?:[\w.]+=[^,=]*,\s*){4,}[\w.]+=.*)$"), "namespace"),
 )  # fmt: skip
 _OPTIONS_OPEN = re.compile(r"^-{3,}\s*(?:Options|Arguments|Config\w*|Hyper\w*)\s*-{3,}", re.I)
 _OPTIONS_CLOSE = re.compile(r"^-{3,}\s*End\b|^-{10,}\s*$", re.I)

@@ -78,7 +78,8 @@ _PATTERNS: tuple[tuple[EventKind, tuple[str, ...]], ...] = (
         r"start(?:ing)? training from epoch: *\d*[1-9]",
     )),
     ("checkpoint", (
-        r"\b(?:sav(?:ed|ing|e)|wrote|writing|stor(?:ed|ing))\b.{0,60}\b(?:checkpoints?|ckpt|models?|weights|state(?:_dict|s)?|snapshot)\b",
+        r"\b(?:sav(?:ed|ing|e)|wrote|writing|stor(?:ed|ing))\b.{0,60}\b(?:checkpoints?"
+        r"|ckpt|models?|weights|state(?:_dict|s)?|snapshot)\b",
         r"\b(?:checkpoint|model|snapshot)s? (?:was |were |is )?(?:successfully )?(?:saved|written)\b",
         r"saving (?:best|latest|final)\b",
         r"best model",
@@ -122,7 +123,8 @@ _KINDS: tuple[tuple[EventKind, re.Pattern[str]], ...] = tuple(
 )
 _NOT_EVENTS = re.compile(
     r"Namespace\(|^\s*[\[{(]?\s*['\"]\w+['\"]\s*:|^\s*#|^\+ |^\s*[\w.]+ *=|^\s*[\w.-]+ *\.{3,} "
-    r"|(?:\w+=\S+,? ){5}|\bprint\w*\(|\braise \w|^\s*(?:def|class|import|from|if|for|while|return|assert|elif|with)\b.*[:)]$"
+    r"|(?:\w+=\S+,? ){5}|\bprint\w*\(|\braise \w|^\s*(?:def|class|import|from"
+    r"|if|for|while|return|assert|elif|with)\b.*[:)]$"
     r"|\btokenizer\b|\bvocab\w*\b|validation images")
 _KEY_VALUE = re.compile(r"^\s*[\w./-]+\s*: *[\w.\-+'\"\[~/]*\s*$")
 
@@ -137,7 +139,8 @@ _STEP = re.compile(
 )
 _EPOCH = re.compile(r"epoch[ _=:#-]*(\d+)", re.I)
 _SCORE = re.compile(
-    r"\b(?P<name>acc(?:uracy)?|loss|val[_ ]?loss|psnr|ssim|mAP|mIoU|FID|F1|BLEU|metric|score|Dice)\b\s*(?:of|is|:|=|->)?\s*"
+    r"\b(?P<name>acc(?:uracy)?|loss|val[_ ]?loss|psnr|ssim|mAP|mIoU|FID|F1"
+    r"|BLEU|metric|score|Dice)\b\s*(?:of|is|:|=|->)?\s*"
     r"(?P<value>[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)",
     re.I,
 )

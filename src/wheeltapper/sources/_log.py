@@ -30,13 +30,22 @@ _CONSTANT_FACTS = {
 _FACTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("steps_per_epoch", r"(?:\btrain(?:ing)? batches|require iter per epoch|\b(?:steps|iters|iterations|batches)[ _]per[ _]epoch) *[:=] *([\d,]+)\b"),
-        ("total_steps", r"(?:\btotal[ _](?:train(?:ing)?[ _])?(?:iters|iterations|steps)|total optimization steps) *[:=] *([\d,]+)\b"),
+        ("steps_per_epoch",
+            r"(?:\btrain(?:ing)? batches|require iter per epoch|\b(?:steps"
+            r"|iters|iterations|batches)[ _]per[ _]epoch) *[:=] *([\d,]+)\b"),
+        ("total_steps",
+            r"(?:\btotal[ _](?:train(?:ing)?[ _])?(?:iters|iterations|steps)"
+            r"|total optimization steps) *[:=] *([\d,]+)\b"),
         ("total_epochs", r"(?:\btotal[ _]epochs|\bnum[ _]epochs) *[:=] *([\d,]+)\b|starting training for (\d+) epochs"),
         ("world_size", r"(?:world[ _]size(?: \(gpu number\))?|using world size) *[:=]? *(\d+)\b"),
-        ("n_params", r"(?:number of (?:trainable )?param(?:eter)?s(?: in \w+)?|\bn_?params|total param(?:eter)?s|model params|trainable params) *(?:\([^)]*\))? *[:=]? *([\d,]*\.?\d+ ?[KMB]?)\b"),
+        ("n_params",
+            r"(?:number of (?:trainable )?param(?:eter)?s(?: in \w+)?|\bn_?params"
+            r"|total param(?:eter)?s|model params|trainable params) *(?:\([^)]*\))? *[:=]? *"
+            r"([\d,]*\.?\d+ ?[KMB]?)\b"),
         ("n_params", r"\b([\d,]{5,}) (?:total )?(?:trainable )?param(?:eter)?s\b"),
-        ("n_train", r"(?:number of train(?:ing)? (?:images?|image pairs|samples|examples)|\bnum images|num examples|train(?:ing)? samples) *[:=] *([\d,]+)\b"),
+        ("n_train",
+            r"(?:number of train(?:ing)? (?:images?|image pairs|samples|examples)"
+            r"|\bnum images|num examples|train(?:ing)? samples) *[:=] *([\d,]+)\b"),
         ("batch_size", r"(?:effective|total|global) batch[ _]size *[:=] *([\d,]+)\b"),
         ("batch_size_per_device", r"batch size per (?:gpu|device) *[:=] *([\d,]+)\b"),
         ("accumulation", r"(?:accumulate iterations|gradient accumulation(?: steps)?) *[:=] *(\d+)\b"),
@@ -129,7 +138,7 @@ def _find_facts(lines: list[tuple[int, str]], file: str, facts: list[Fact]) -> N
             continue
         for name, pattern in _FACTS:
             found = pattern.search(text)
-            if found and (value := _sized(found[1] or found[2])) is not None:
+            if found and (value := _sized(found[found.lastindex or 1])) is not None:
                 facts.append(Fact(name, _whole(value), f"{file}:{n}"))
 
 

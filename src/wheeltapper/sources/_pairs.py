@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._rows import Field, Role
@@ -14,10 +15,14 @@ _VALUE = rf"(?:tensor\()?(?P<value>{NUMBER})(?:\s?(?P<unit>{_UNIT}))?"
 _END = r"(?=[\s,;|)\]}']|\.?\s*$|, )"
 _NAME = r"[A-Za-z_][\w./@#-]*(?:\s?\([A-Za-z_]\w*\))?"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*[:=]+\s*['\"\[(]?{_VALUE}{_END}")
-_SPACED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s+(?P<value>[-+]?(?:\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}")
+_SPACED = re.compile(
+    rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s+(?P<value>[-+]?(?:\d+\.\d+"
+    rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
+)
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]+)")
 _PLACE = re.compile(
-    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|num_updates|update|epoch|ep|batch(?:_idx)?|minibatch)"
+    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|num_updates"
+    r"|update|epoch|ep|batch(?:_idx)?|minibatch)"
     r"\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?![\w.%])",
     re.IGNORECASE,
 )
@@ -43,11 +48,8 @@ def place_of(body: str, start: int = 0) -> list[Field]:
         found[role] = fields
     if "epoch" in found and "step" in found and len(found["step"]) > 1 and "inner" not in found:
         # "Epoch [1/5], Step [100/600]": a step with a total inside an epoch counts batches of the epoch.
-        place, total = found.pop("step")
-        found["inner"] = [
-            Field(place.name, place.start, place.end, "inner"),
-            Field(total.name, total.start, total.end, "per_epoch"),
-        ]
+        place, length = found.pop("step")
+        found["inner"] = [replace(place, role="inner"), replace(length, role="per_epoch")]
     if "epoch" not in found:
         found.pop("inner", None)
     return sorted((f for fields in found.values() for f in fields), key=lambda f: f.start)

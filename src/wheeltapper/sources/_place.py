@@ -230,10 +230,7 @@ def _anchors(stands: list[_Stand]) -> Anchors:
     fixed = [s for s in stands if s.at is not None and s.table.anchor]
     if not fixed:
         return Anchors(None, {})
-    counts: dict[ClockName, int] = {}
-    for s in fixed:
-        assert s.clock is not None
-        counts[s.clock] = counts.get(s.clock, 0) + len(s.lines)
+    counts = {name: sum(len(s.lines) for s in fixed if s.clock == name) for name in _OWN}
     tracks: dict[ClockName, tuple[Ints, Floats]] = {}
     for clock in _OWN:
         told = [(s.lines, track) for s in fixed if (track := s.on(clock)) is not None]
@@ -242,7 +239,7 @@ def _anchors(stands: list[_Stand]) -> Anchors:
             values = np.concatenate([vs for _, vs in told])
             order = np.argsort(lines, kind="stable")
             tracks[clock] = (lines[order], values[order])
-    return Anchors(max(counts, key=lambda name: counts[name]), tracks)
+    return Anchors(max(_OWN, key=lambda name: counts[name]), tracks)
 
 
 def _take_place(stand: _Stand, anchors: Anchors) -> None:

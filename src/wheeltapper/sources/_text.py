@@ -265,7 +265,8 @@ _TOKEN = re.compile(
     r"|\[\d\d:\d\d:\d\d\]|\d+:\d\d:\d\d(?= - )"
     rf"|\[?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
     r"|[-|:](?=\s)|\|"
-    r"|(?P<name3>[A-Za-z_][\w.]*)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"
+    r"|(?P<name3>[A-Za-z_][\w.]*)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
+    r"|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"
     r")"
 )
 _RANKS = ("r1", "r2", "r3")

@@ -37,7 +37,7 @@ _METRIC = re.compile(
     rf"(?:\s*Best:\s*(?P<best>{NUMBER})\s*@\s*(?P<at>[\d,]+)\s*iter)?"
 )
 _AMP = re.compile(r"Using Automatic Mixed Precision \(AMP\) with .*?\b(fp16|bf16)\b")
-_NOT_SERIES = {"eta", "epoch", "iter", "patch", "net", "lr"}
+_NOT_SERIES = {"eta", "epoch", "iter", "patch", "net", "lr", "scale"}
 
 
 def sniff(head: Head) -> float:
@@ -102,7 +102,7 @@ def _fields(body: str, header: re.Match[str], window: Window) -> Iterator[Field]
     if time:
         found += [field_of(time, "time", unit="s"), field_of(time, "data", unit="s")]
     for pair in _PAIR.finditer(body, header.end()):
-        if pair["name"] in _NOT_SERIES or pair["unit"] is None and pair["name"] in ("scale",):
+        if pair["name"] in _NOT_SERIES:
             continue
         own = window if pair["unit"] is None else None
         found.append(field_of(pair, "value", pair["name"], unit=pair["unit"], window=own))

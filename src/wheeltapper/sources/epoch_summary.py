@@ -23,7 +23,8 @@ from wheeltapper.sources.record import Reading
 FORMAT = "epoch summary lines"
 
 _EPOCH = re.compile(
-    r"^\W*(?:\w+ )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*(?:(?:/|of)\s*(?P<epochs>\d+))?\s*[\])]?"
+    r"^\W*(?:\w+ )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*"
+    r"(?:(?:/|of)\s*(?P<epochs>\d+))?\s*[\])]?"
 )
 _KERAS = re.compile(
     r"^\s*(?P<done>\d+)/(?P<per>\d+)\s*(?:\[[=>.]*\]|[━─╸╺\s]+|[^\w\s]+)\s*(?:-\s*)?(?:ETA|\d+[a-zµ]+)\b.*?(?= - \w+: )"
@@ -33,10 +34,12 @@ _BLOCK = re.compile(
     rf"^\W*(?:Train(?:ing)?|Val(?:idation)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*)?$"
 )
 _SURE = re.compile(
-    r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: |^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss", re.M | re.I
+    r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: "
+    r"|^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss", re.M | re.I
 )
 _LIKELY = re.compile(
-    r"^.{0,60}?\bEpochs?\s*[:#]?\s*[\[(]?\d+(?:\s*(?:/|of)\s*\d+)?[\])]?\s*[:|,;\-–]?\s+\S*.*(?:loss|acc|err|lr)\w*\s*\S{0,3}\s*[\d.]"
+    r"^.{0,60}?\bEpochs?\s*[:#]?\s*[\[(]?\d+(?:\s*(?:/|of)\s*\d+)?[\])]?\s*[:|,;\-–]?\s+\S*.*"
+    r"(?:loss|acc|err|lr)\w*\s*\S{0,3}\s*[\d.]"
     r"|^.{0,60}?Train(?:ing)? Loss: [\d.]+ \| Train(?:ing)? Acc",
     re.M | re.I,
 )
@@ -57,9 +60,10 @@ def explain(body: str, _line: int) -> Row | None:
     if row := _KERAS.match(body):
         fields = []
         for pair in _KERAS_PAIR.finditer(body, row.end()):
-            own = "val" if pair["name"].startswith("val_") else None if pair["name"] in ("lr", "learning_rate") else "train"
+            name = pair["name"]
+            own = "val" if name.startswith("val_") else None if name in ("lr", "learning_rate") else "train"
             window = "eval" if own == "val" else "epoch" if own else None
-            fields.append(field_of(pair, "value", pair["name"], split=own, window=window))  # type: ignore[arg-type]
+            fields.append(field_of(pair, "value", name, split=own, window=window))  # type: ignore[arg-type]
         done = field_of(row, "per", role="per_epoch")
         return Row((done, *fields), last=True) if fields else None
     if head := _EPOCH.match(body):

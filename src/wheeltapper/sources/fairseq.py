@@ -18,7 +18,8 @@ _JSON_PAIR = re.compile(rf'"(?P<name>[\w./-]+)": "?(?P<value>{NUMBER})"?(?=[,}}\
 _INNER = re.compile(r"^(?:\|\s*)?epoch (?P<epoch>\d+):\s+(?P<inner>\d+) / (?P<per>\d+) ")
 _EQUAL_PAIR = re.compile(rf"(?P<name>[A-Za-z_][\w./-]*)=(?P<value>{NUMBER})(?=[,\s]|$)")
 _SUMMARY = re.compile(
-    r"^(?:\|\s*)?(?:epoch (?P<epoch>\d+)\s*)?\|?\s*(?:valid on '(?P<about>[^']+)' subset\s*)?(?=\|\s*(?:epoch \d+\s*\|\s*)?loss )"
+    r"^(?:\|\s*)?(?:epoch (?P<epoch>\d+)\s*)?\|?\s*(?:valid on '(?P<about>[^']+)' subset\s*)?"
+    r"(?=\|\s*(?:epoch \d+\s*\|\s*)?loss )"
 )
 _BAR_PAIR = re.compile(rf"\|\s*(?P<name>[A-Za-z_][\w./-]*) (?P<value>{NUMBER})(?=\s*(?:\||$))")
 _SNIFF = re.compile(
@@ -26,6 +27,8 @@ _SNIFF = re.compile(
     r"|valid on '\w+' subset \|",
 )
 _CLOCKS: dict[str, Role] = {"num_updates": "step", "train_num_updates": "step", "valid_num_updates": "step"}
+
+_PLAIN = {"wps", "ups", "wpb", "bsz", "train_wall", "wall", "lr", "gnorm", "clip", "loss_scale", "gb_free", "update"}
 
 
 def sniff(head: Head) -> float:
@@ -60,7 +63,6 @@ def _row(pairs: list[Field], split: str, window: Window, place: list[Field] | No
     for f in pairs:
         short = f.name.removeprefix("train_").removeprefix("valid_")
         role: Role = _CLOCKS.get(f.name, "epoch" if f.name == "epoch" else "value")
-        plain = short in ("wps", "ups", "wpb", "bsz", "train_wall", "wall", "lr", "gnorm", "clip", "loss_scale", "gb_free", "update")
-        own = None if plain or role != "value" else split
+        own = None if short in _PLAIN or role != "value" else split
         fields.append(Field(f.name, f.start, f.end, role, split=own, about=f.about, window=window if own else None))
     return Row(tuple(fields)) if any(f.role == "value" for f in fields) else None

@@ -24,11 +24,13 @@ _BATCH = re.compile(
 )
 _WHOLE = re.compile(r"^(?:\[Epoch (?P<e1>\d+)\]|Epoch\[(?P<e2>\d+)\]|Epoch (?P<e3>\d+)(?= (?:validation|training)))")
 _PAIR = re.compile(
-    rf"(?P<name>(?:[A-Za-z_][\w-]* )?[A-Za-z_][\w-]*)\s*(?P<sep>[:=])\s*(?P<value>{NUMBER})\s*(?P<unit>samples/sec|sec\b|%)?"
+    rf"(?P<name>(?:[A-Za-z_][\w-]* )?[A-Za-z_][\w-]*)\s*(?P<sep>[:=])\s*(?P<value>{NUMBER})\s*"
+    r"(?P<unit>samples/sec|sec\b|%)?"
 )
 _WORDS = re.compile(rf"(?P<name>training loss|validation loss|train loss) (?P<value>{NUMBER})")
 _SNIFF = re.compile(
-    r"^.{0,60}?(?:Epoch\s?\[\d+\] (?:Batch ?\[\d+|Train-|Validation-|Time cost)|\[Epoch \d+\] (?:training|validation|speed|Training|Validation)"
+    r"^.{0,60}?(?:Epoch\s?\[\d+\] (?:Batch ?\[\d+|Train-|Validation-|Time cost)"
+    r"|\[Epoch \d+\] (?:training|validation|speed|Training|Validation)"
     r"|Epoch \d+ iteration \d+/\d+: training loss|\[Epoch \d+\]\[Batch \d+\], Speed)",
     re.M,
 )

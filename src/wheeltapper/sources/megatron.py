@@ -21,7 +21,8 @@ FORMAT = "Megatron / DeepSpeed stdout"
 _ROW = re.compile(r"^\s*(?:\[[^\]]*\]\s*)*iteration\s+(?P<step>[\d,]+)\s*/\s*(?P<total>[\d,]+)\s*\|")
 _CELL = re.compile(rf"(?:^|\|)\s*(?P<name>[^|:]+?)\s*:\s*(?P<value>{NUMBER})\s*(?=\||$)")
 _VALID = re.compile(
-    r"^\W*(?P<split>validation|test|valid)\w* (?:loss|results?) at (?:the end of training.*?|iteration (?P<step>\d+).*?)"
+    r"^\W*(?P<split>validation|test|valid)\w* (?:loss|results?) at (?:the end of training.*?"
+    r"|iteration (?P<step>\d+).*?)"
     r"(?=\|)",
     re.I,
 )

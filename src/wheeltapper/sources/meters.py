@@ -25,7 +25,8 @@ HEADERS = tuple(
         r"^(?P<kind>Epoch|TRAIN|Train(?:ing)?|VALIDATION|TEST)\s*:?\s*\[\s*(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\s*\]"
         r"\s*:?\s*\[\s*(?P<inner>\d+)(?:\s*/\s*(?P<per>\d+))?\s*(?:\(\s*\d+%\))?\s*\]",
         # timm: Train: 0 [   0/1251 (  0%)]
-        r"^(?P<kind>Train|Epoch)\s*:?\s*(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\s*\[\s*(?P<inner>\d+)\s*/\s*(?P<per>\d+)\s*(?:\(\s*[\d.]+%\))?\s*\]",
+        r"^(?P<kind>Train|Epoch)\s*:?\s*(?P<epoch>\d+)(?:/(?P<epochs>\d+))?\s*\[\s*"
+        r"(?P<inner>\d+)\s*/\s*(?P<per>\d+)\s*(?:\(\s*[\d.]+%\))?\s*\]",
     )
 )
 _TEST = re.compile(r"^(?:Test|Val(?:idation)?|Eval)\s*:?\s*\[\s*(?P<inner>\d+)\s*/\s*(?P<per>\d+)\s*\]", re.I)
@@ -35,7 +36,8 @@ _METER = re.compile(
     rf"(?:\s*\(\s*(?P<avg>{NUMBER})(?:%|s|ms)?\s*\))?(?=[\s,;|]|$)"
 )
 _SNIFF = re.compile(
-    r"^(?:.{0,80}?\s)?(?:Epoch\s*:?\s*\[\s*\d+\]\s*\[\s*\d+(?:\s*/\s*\d+)?\]|Train\s*:\s*(?:\[\d+/\d+\]\s*\[|\d+ \[)\s*\d+/\s*\d+).*\d",
+    r"^(?:.{0,80}?\s)?(?:Epoch\s*:?\s*\[\s*\d+\]\s*\[\s*\d+(?:\s*/\s*\d+)?\]"
+    r"|Train\s*:\s*(?:\[\d+/\d+\]\s*\[|\d+ \[)\s*\d+/\s*\d+).*\d",
     re.M,
 )
 _NOT_SERIES = {"eta"}

@@ -18,9 +18,13 @@ from wheeltapper.sources.record import Event, Reading
 
 FORMAT = "MLPerf result"
 
-_OLD = re.compile(r"^:::MLL(?:OG|v[\d.]+ \w+)? (?P<time>[\d.]+) (?P<key>\w+): \{\"value\": (?P<value>.*?), \"metadata\": (?P<meta>\{.*\})\}")
+_OLD = re.compile(
+    r"^:::MLL(?:OG|v[\d.]+ \w+)? (?P<time>[\d.]+) (?P<key>\w+): \{\"value\": "
+    r"(?P<value>.*?), \"metadata\": (?P<meta>\{.*\})\}"
+)
 _NEW = re.compile(
-    r'^:::MLLOG \{.*?"time_ms": (?P<time>[\d.]+), .*?"key": "(?P<key>\w+)", "value": (?P<value>.*?), "metadata": (?P<meta>\{.*\})\}'
+    r'^:::MLLOG \{.*?"time_ms": (?P<time>[\d.]+), .*?"key": "(?P<key>\w+)", "value": (?P<value>.*?), '
+    r'"metadata": (?P<meta>\{.*\})\}'
 )
 _NUMERIC = re.compile(rf"\s*({NUMBER})\s*\Z")
 _EPOCH = re.compile(r'"epoch_num": (?P<epoch>[\d.]+)')
@@ -42,7 +46,8 @@ def read(path: Path) -> list[Reading]:
         found = _OLD.match(body) or _NEW.match(body)
         if found is None:
             if head := _SUMMARY.match(body):
-                pairs = [field_of(m, "value", m["name"], split=split_of(m["name"])) for m in _PAIR.finditer(body, head.end())]
+                found_pairs = _PAIR.finditer(body, head.end())
+                pairs = [field_of(m, "value", m["name"], split=split_of(m["name"])) for m in found_pairs]
                 return Row((field_of(head, "epoch", role="epoch"), *pairs), anchor=False) if pairs else None
             return meters.explain(body, line)
         key, value = found["key"], found["value"]

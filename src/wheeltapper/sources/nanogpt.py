@@ -25,7 +25,10 @@ _LLMC = re.compile(r"^step\s+(?P<step>\d+)\s*/\s*(?P<total>\d+)\s*(?=[|:])")
 _LLMC_PAIR = re.compile(
     rf"(?:[|:]|\s)\s*(?P<name>(?:train |val )?[a-z][\w ]*?) (?P<value>{NUMBER})(?:\s*\([^)]*\))?(?=\s*(?:[|(]|$))"
 )
-_LLMC_RATE = re.compile(rf"(?<=[|\s])(?P<value>{NUMBER})\s*(?P<name>ms|tok/s)(?=\s*(?:[|)]|$))|(?P<mfu>{NUMBER})% (?P<kind>\w+ )?MFU")
+_LLMC_RATE = re.compile(
+    rf"(?<=[|\s])(?P<value>{NUMBER})\s*(?P<name>ms|tok/s)(?=\s*(?:[|)]|$))"
+    rf"|(?P<mfu>{NUMBER})% (?P<kind>\w+ )?MFU"
+)
 _ALONE = re.compile(rf"^(?P<name>val loss|HellaSwag|HellaSwag accuracy):? (?P<value>{NUMBER})\s*$")
 _SNIFF = re.compile(
     r"^(?:\[?[\d:T .,/-]*\]?\s*)(?:(?:step|iter) \d+: .*loss|s:\d+ (?:trl|tel|eval):|step:\d+/\d+ \w+:"
@@ -63,8 +66,8 @@ def explain(body: str, _line: int) -> Row | None:
             group = "value" if found["value"] else "mfu"
             fields.append(field_of(found, group, found["name"] or "MFU", unit=found["name"] or "%"))
         return _row(sorted(fields, key=lambda f: f.start))
-    if found := _ALONE.match(body):
-        return Row((field_of(found, "value", found["name"], split="val", window="eval"),))
+    if alone := _ALONE.match(body):
+        return Row((field_of(alone, "value", alone["name"], split="val", window="eval"),))
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._log import read_log
-from wheeltapper.sources._rows import Field, Row
+from wheeltapper.sources._rows import Row
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -16,7 +16,8 @@ FORMAT = "nnU-Net training log"
 
 _EPOCH = re.compile(r"^[Ee]poch:?\s+(?P<epoch>\d+)\s*$")
 _VALUE = re.compile(
-    r"^(?P<name>train_loss|val_loss|train loss|validation loss(?: \(train=True\))?|Current learning rate|lr(?: is now| was)?)"
+    r"^(?P<name>train_loss|val_loss|train loss|validation loss(?: \(train=True\))?"
+    r"|Current learning rate|lr(?: is now| was)?)"
     rf"\s*:?\s*(?P<value>{NUMBER})"
 )
 _TIME = re.compile(rf"^(?P<name>Epoch time|This epoch took):?\s*(?P<value>{NUMBER})\s*s")
@@ -49,8 +50,8 @@ def explain(body: str, _line: int) -> Row | None:
         return Row((field_of(found, "value", found["name"], unit="s"),))
     if found := _DICE.match(body):
         start, end = found.span("list")
-        items = [m.span("value") for m in _ITEM.finditer(body, start, end)]
+        items = enumerate(_ITEM.finditer(body, start, end))
         return Row(
-            tuple(Field(found["name"], a, b, split="val", about=str(i), window="eval") for i, (a, b) in enumerate(items))
+            tuple(field_of(m, "value", found["name"], split="val", about=str(i), window="eval") for i, m in items)
         )
     return None

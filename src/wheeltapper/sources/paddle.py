@@ -8,7 +8,7 @@ from pathlib import Path
 from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of, has_rows, pairs_of
 from wheeltapper.sources._log import read_log
-from wheeltapper.sources._rows import Field, Row
+from wheeltapper.sources._rows import Field, Role, Row
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -33,12 +33,22 @@ _HEADERS = tuple(
 )
 _EVAL = re.compile(r"^\[(?:Eval|EVAL)\]\s*(?:\[Epoch (?P<epoch>\d+)\]\[Avg\])?|^(?:cur metric|best metric),?")
 _PAIR = re.compile(
-    rf"(?P<name>[A-Za-z_#][\w./@]*(?:\([^)]*\))?):\s*(?P<value>{NUMBER})\s*(?P<unit>images/s|samples/s|sec\b|ms\b|s\b|MB\b|%)?(?=[\s,;]|$)"
+    rf"(?P<name>[A-Za-z_#][\w./@]*(?:\([^)]*\))?):\s*(?P<value>{NUMBER})\s*"
+    r"(?P<unit>images/s|samples/s|sec\b|ms\b|s\b|MB\b|%)?(?=[\s,;]|$)"
 )
 _SNIFF = re.compile(
-    r"pp(?:det|gan|ocr|cls|seg)[\w.]* INFO:|^.{0,60}\[Train\]\[Epoch \d+/\d+\]\[Iter: |\[TRAIN\] epoch: \d+, iter: \d+/\d+", re.M
+    r"pp(?:det|gan|ocr|cls|seg)[\w.]* INFO:|^.{0,60}\[Train\]\[Epoch \d+/\d+\]\[Iter: "
+    r"|\[TRAIN\] epoch: \d+, iter: \d+/\d+", re.M
 )
-_ROLES = {"epoch": "epoch", "inner": "inner", "per": "per_epoch", "step": "step", "total": "total_steps", "epochs": "total_epochs"}
+_ROLES: dict[str, Role] = {
+    "epoch": "epoch",
+    "inner": "inner",
+    "per": "per_epoch",
+    "step": "step",
+    "total": "total_steps",
+    "epochs": "total_epochs",
+}
+_NOT_SERIES = {"eta", "epoch", "iter"}
 _PLAIN = ("lr", "learning_rate", "batch_cost", "reader_cost", "data_cost", "ips", "avg_", "max_mem", "eta", "lr(")
 
 
@@ -54,8 +64,8 @@ def explain(body: str, _line: int) -> Row | None:
     for pattern in _HEADERS:
         if head := pattern.match(body):
             groups = {k: v for k, v in head.groupdict().items() if v is not None}
-            place = [field_of(head, k, role=_ROLES[k]) for k in groups]  # type: ignore[arg-type]
-            pairs = [_pair(f, None) for f in pairs_of(_PAIR, body, head.end()) if f.name not in ("eta", "epoch", "iter")]
+            place = [field_of(head, k, role=_ROLES[k]) for k in groups]
+            pairs = [_pair(f, None) for f in pairs_of(_PAIR, body, head.end()) if f.name not in _NOT_SERIES]
             return Row((*sorted(place, key=lambda f: f.start), *pairs)) if pairs else None
     if head := _EVAL.match(body):
         place = [field_of(head, "epoch", role="epoch")] if head["epoch"] else []

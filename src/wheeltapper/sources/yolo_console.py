@@ -51,7 +51,8 @@ def read(path: Path) -> list[Reading]:
 
 def _val_names(text: str) -> list[str]:
     """`Box(P R mAP50 mAP50-95)` -> Box(P, R, mAP50, mAP50-95) without the stray bracket."""
-    return [name.removesuffix(":").removesuffix(")") if "(" not in name else name.partition("(")[2] for name in text.split()]
+    names = (name.partition("(")[2] if "(" in name else name for name in text.split())
+    return [name.removesuffix(":").removesuffix(")") for name in names]
 
 
 def _train_row(body: str, row: re.Match[str], names: list[str]) -> Row | None:
