@@ -7,18 +7,20 @@ for diagnosis in wheeltapper.diagnose("runs/exp1"):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 
+from wheeltapper.diagnosis.compare import Comparison, compare_runs
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.errors import InputError
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 
 Where = str | PathLike[str]
 Progress = Callable[[str], None]
 
-__all__ = ["diagnose", "read"]
+__all__ = ["compare", "diagnose", "read"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -29,3 +31,41 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
 def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis]:
     """The diagnosis of every run at a file or folder."""
     return [diagnose_run(run) for run in read(path, progress=progress)]
+
+
+def compare(
+    a: Where | Run, b: Where | Run | None = None, *, name_a: str | None = None, name_b: str | None = None
+) -> Comparison:
+    """Two runs side by side. Without `b`, `a` must hold exactly two runs, or the names say which two."""
+    if b is None and not isinstance(a, Run) and name_a is None and name_b is None:
+        runs = read(a)
+        if len(runs) != 2:
+            raise InputError(
+                f"{a} holds {len(runs)} runs; a comparison takes two.",
+                do=f"Give two paths, or names with --a and --b out of: {_names(runs)}.",
+            )
+        return compare_runs(runs[0], runs[1])
+    return compare_runs(_one(a, name_a, "--a"), _one(a if b is None else b, name_b, "--b"))
+
+
+def _one(where: Where | Run, name: str | None, option: str) -> Run:
+    """The one run meant."""
+    if isinstance(where, Run):
+        return where
+    runs = read(where)
+    if name is not None:
+        named = [run for run in runs if run.name == name] or [run for run in runs if name in run.name]
+        if not named:
+            raise InputError(f"{where} holds no run named {name!r}.", do=f"It holds: {_names(runs)}.")
+        runs = named
+    if len(runs) != 1:
+        raise InputError(
+            f"{where} holds {len(runs)} runs{f' named {name!r}' if name else ''}.",
+            do=f"Say which with {option} NAME, out of: {_names(runs)}.",
+        )
+    return runs[0]
+
+
+def _names(runs: Sequence[Run]) -> str:
+    shown = ", ".join(run.name for run in runs[:10])
+    return f"{shown} and {len(runs) - 10} more" if len(runs) > 10 else shown

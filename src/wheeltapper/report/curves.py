@@ -195,7 +195,8 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
     # Scores that are better when higher (accuracy, dB) are read on a linear scale by everyone.
     log = lead.better != "up" and wants_log(ys)
     low, high = (float(ys.min()), float(ys.max())) if ys.size else (0.0, 1.0)
-    unit = f" ({lead.unit})" if lead.unit else ""
+    # A share between 0 and 1 needs no unit beside its name.
+    unit = f" ({clean(lead.unit, 12)})" if lead.unit not in (None, "fraction", "share") else ""
     title = clean(lead.name if len(group) == 1 else _shared_name(group), 60) + unit
     marks = [*_finding_marks(group, clock, by_series), *_run_marks(run, clock, start, end)]
     marks += _best_mark(diagnosis, group, clock)

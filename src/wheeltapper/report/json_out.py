@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from wheeltapper.config.tree import ConfigTree
+from wheeltapper.diagnosis.compare import Comparison
 from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.finding import Finding, Place, Remedy
 from wheeltapper.run.model import Run, Series
@@ -22,6 +23,7 @@ from wheeltapper.run.model import Run, Series
 VERSION = "1.0"
 DIAGNOSIS = "wheeltapper/diagnosis"
 SHOW = "wheeltapper/show"
+COMPARE = "wheeltapper/compare"
 
 
 def dumps(value: Any, *, indent: int = 2) -> str:
@@ -75,8 +77,47 @@ def show_object(runs: Iterable[Run], *, values: bool = True) -> dict[str, Any]:
     return {"schema": SHOW, "version": VERSION, "runs": [_run(run, values) for run in runs]}
 
 
+def comparison_object(c: Comparison) -> dict[str, Any]:
+    """Two runs side by side; positions and words, not the points (`show --json` has those)."""
+    return {
+        "schema": COMPARE,
+        "version": VERSION,
+        "a": {"name": c.a.name, "root": c.a.root},
+        "b": {"name": c.b.name, "root": c.b.root},
+        "differences": [
+            {
+                "name": d.name,
+                "kind": d.kind,
+                "meaning": d.meaning,
+                "a": d.a,
+                "b": d.b,
+                "unit_a": d.unit_a,
+                "unit_b": d.unit_b,
+                "place_a": None if d.place_a is None else _place(d.place_a),
+                "place_b": None if d.place_b is None else _place(d.place_b),
+            }
+            for d in c.differences
+        ],
+        "same": c.same,
+        "hidden": c.hidden,
+        "curves": [
+            {
+                "name": p.name,
+                "clock": p.clock,
+                "equal_until": p.equal_until,
+                "parts_at": p.parts_at,
+                "rejoins": p.rejoins,
+                "text": p.text,
+            }
+            for p in c.curves
+        ],
+        "notes": c.notes,
+    }
+
+
 def _diagnosis(d: Diagnosis) -> dict[str, Any]:
     best = d.best
+    judged = None if best is None else d.run.series.get(best.metric)
     return {
         "name": d.run.name,
         "root": d.run.root,
@@ -103,6 +144,7 @@ def _diagnosis(d: Diagnosis) -> dict[str, Any]:
         else {
             "path": best.path,
             "step": best.step,
+            "clock": judged.clock if judged else "step",
             "metric": best.metric,
             "value": best.value,
             "why": best.why,

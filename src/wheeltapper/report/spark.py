@@ -19,8 +19,9 @@ def wants_log(values: np.ndarray[Any, Any]) -> bool:
     return bool(values.size and values.min() > 0 and values.max() > LOG_ABOVE * values.min())
 
 
-def spark(values: np.ndarray[Any, Any], width: int = 24) -> str:
-    """
+def spark(values: np.ndarray[Any, Any], width: int = 24, *, beside: np.ndarray[Any, Any] | None = None) -> str:
+    """The values in at most `width` characters; `beside` are values of another curve that shares the scale.
+
     >>> spark(np.array([1.0, 2.0, 3.0, float("nan"), 8.0]))
     '▁▂▃×█'
     """
@@ -29,18 +30,20 @@ def spark(values: np.ndarray[Any, Any], width: int = 24) -> str:
         return ""
     finite = np.isfinite(values)
     good = values[finite]
-    if good.size == 0:
+    if beside is not None:
+        good = np.concatenate([good, beside[np.isfinite(beside)]])
+    if not finite.any():
         return NOT_FINITE * min(n, width)
     drawn = values
     if wants_log(good):
         with np.errstate(invalid="ignore", divide="ignore"):
             drawn = np.log(values)
-        good = drawn[finite]
+        good = np.log(good)
     # Scaled to [-1, 1] first: a diverged run holds values near the largest float, whose sums overflow.
     scale = max(float(np.abs(good).max()), np.finfo(float).tiny)
     with np.errstate(invalid="ignore"):
         drawn = drawn / scale
-    good = drawn[finite]
+    good = good / scale
     low, high = float(good.min()), float(good.max())
     cells = min(n, width)
     edges = np.linspace(0, n, cells + 1).round().astype(int)

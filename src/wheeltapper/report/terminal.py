@@ -155,12 +155,10 @@ def _sign(sign: SignView) -> RenderableType:
 
 def _cause(cause: CauseView) -> RenderableType:
     head = Text.assemble((f"{cause.share:>6}  ", "bold"), (cause.title, "bold"))
-    if cause.known:
-        head.append(f"  [{cause.id}]", style="dim")
     body: list[RenderableType] = []
     if cause.known:
         explains = f"; explains {', '.join(cause.explains)}" if cause.explains else ""
-        body.append(Text(cause.grade_words + explains, style="dim"))
+        body.append(Text(f"{cause.id}: {cause.grade_words}{explains}", style="dim"))
     if cause.summary:
         body.append(Text(cause.summary))
     if cause.evidence:
@@ -209,8 +207,10 @@ def fact_table(facts: Iterable[Row]) -> Table:
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
     table.add_column(overflow="fold")
     table.add_column(style="dim", overflow="fold")
+    before = ""
     for fact in facts:
-        table.add_row(Text(fact.name), Text(fact.value), Text(fact.why))
+        table.add_row(Text(fact.name), Text(fact.value), Text("" if fact.why == before else fact.why))
+        before = fact.why
     return table
 
 

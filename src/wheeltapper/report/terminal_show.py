@@ -10,7 +10,7 @@ from rich.text import Text
 from wheeltapper.finding import Place
 from wheeltapper.report.terminal import fact_table, heading_rule, listed, most, plain_table, put
 from wheeltapper.report.text import clean, num, plural, position, size
-from wheeltapper.report.view import curve_line, facts_of, notes_of
+from wheeltapper.report.view import base_of, curve_line, facts_of, nearer, notes_of, unit_words
 from wheeltapper.run.model import Run, Series
 
 MOST_SERIES = 40
@@ -48,24 +48,27 @@ def _run(run: Run, everything: bool, width: int) -> list[RenderableType]:
     limit = 10**9 if everything else MOST_ROWS
     parts: list[RenderableType] = [Text(clean(run.name, 120), style="bold")]
     under = [", ".join(clean(f, 60) for f in run.formats), plural(len(run.files), "file")]
+    if run.root not in ("", "."):
+        under.append(clean(run.root, 200))
     if len(run.segments) > 1:
         under.append(plural(len(run.segments), "launch", "launches"))
     parts.append(Text(" · ".join(part for part in under if part), style="dim"))
     if run.series:
         parts += [heading_rule(f"Series ({len(run.series)})"), _series_table(run, everything, width)]
     if run.segments and len(run.segments) > 1:
-        parts += [heading_rule("Launches"), listed("•", most(_segments(run), limit))]
-    facts = facts_of(run, limit)
+        parts += [heading_rule("Launches"), listed("•", most(_near(_segments(run), run), limit))]
+    base = base_of(run)
+    facts = nearer(facts_of(run, limit), base)
     if facts:
         parts += [heading_rule("Facts"), fact_table(facts)]
     if run.configs:
         lines = [_config_line(tree.file, tree.format, len(tree), tree.problems) for tree in run.configs]
-        parts += [heading_rule("Configuration"), listed("•", most(lines, limit))]
+        parts += [heading_rule("Configuration"), listed("•", most(_near(lines, run), limit))]
     if run.checkpoints:
         parts += [heading_rule("Checkpoints"), _checkpoints(run, limit)]
     if run.events:
-        parts += [heading_rule("Events"), listed("•", most(_events(run), limit))]
-    notes = notes_of(run)
+        parts += [heading_rule("Events"), listed("•", most(_near(_events(run), run), limit))]
+    notes = _near(notes_of(run), run)
     if notes:
         parts += [heading_rule("Not understood, repaired or left out"), listed("•", most(notes, limit))]
     return parts
@@ -77,8 +80,9 @@ def _series_table(run: Run, everything: bool, width: int) -> RenderableType:
     cells = []
     for series in shown:
         line = curve_line(series, width=12)
-        unit = f" ({clean(series.unit, 12)})" if series.unit else ""
-        cells.append([line.name + unit, line.better or " ", line.picture, *_three(series), _extent(series)])
+        cells.append(
+            [line.name + unit_words(series), line.better or " ", line.picture, *_three(series), _extent(series)]
+        )
     titles = ["name", "", "curve", "first", "last", "best", "points"]
     others = sum(2 + max(len(row[i]) for row in [titles, *cells]) for i in range(1, len(titles)))
     table = plain_table()
@@ -128,6 +132,11 @@ def _segments(run: Run) -> list[str]:
     return lines
 
 
+def _near(lines: Sequence[str], run: Run) -> tuple[str, ...]:
+    near: tuple[str, ...] = nearer(tuple(lines), base_of(run))
+    return near
+
+
 def _config_line(file: str, form: str, leaves: int, problems: tuple[str, ...]) -> str:
     trouble = f"; {plural(len(problems), 'problem')}: {problems[0]}" if problems else ""
     return clean(f"{file} ({form}, {plural(leaves, 'value')}){trouble}")
@@ -151,7 +160,12 @@ def _checkpoints(run: Run, limit: int) -> RenderableType:
             about.append(f"{clean(c.metric[0], 40)} = {num(c.metric[1])}")
         if c.note:
             about.append(clean(c.note, 120))
-        table.add_row(Text(clean(c.path, 120)), Text(at), Text(state), Text("; ".join(a for a in about if a)))
+        table.add_row(
+            Text(nearer(clean(c.path, 200), base_of(run))),
+            Text(at),
+            Text(state),
+            Text("; ".join(a for a in about if a)),
+        )
     if len(run.checkpoints) > limit:
         table.add_row(Text(f"and {len(run.checkpoints) - limit:,} more: --all", style="dim"))
     return table

@@ -6,8 +6,9 @@ here: a program wants the numbers, not the words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause, Verdict
@@ -121,7 +122,7 @@ class RunView:
 def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
     """The view of one run. Charts are computed only where a renderer draws them."""
     run = diagnosis.run
-    return RunView(
+    view = RunView(
         name=clean(run.name, 120),
         root=clean(run.root, 200),
         formats=", ".join(clean(f, 80) for f in run.formats),
@@ -148,9 +149,29 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
             for name, answer in diagnosis.unknowns
         ),
         looked=len(diagnosis.clears),
-        notes=_cleaned(diagnosis.notes) + notes_of(run),
-        charts=charts_of(diagnosis) if charts else (),
+        notes=tuple(dict.fromkeys((*_cleaned(diagnosis.notes), *notes_of(run)))),
     )
+    near: RunView = nearer(view, base_of(run))
+    return replace(near, root=view.root, charts=charts_of(diagnosis) if charts else ())
+
+
+def base_of(run: Run) -> str:
+    """The folder that every path of a report is inside; a run that is one file lies in its folder."""
+    folder = run.root if run.root not in run.files else os.path.dirname(run.root)
+    return clean(folder, 400).rstrip("/") + "/" if folder not in ("", ".") else ""
+
+
+def nearer(value: Any, base: str) -> Any:
+    """Paths as seen from the folder of the run: in a line of text a long path hides the point."""
+    if not base or value is None:
+        return value
+    if isinstance(value, str):
+        return value.replace(base, "")
+    if isinstance(value, tuple):
+        return tuple(nearer(item, base) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: nearer(getattr(value, f.name), base) for f in fields(value)})
+    return value
 
 
 def _cleaned(lines: Iterable[str]) -> tuple[str, ...]:
@@ -164,7 +185,8 @@ def places_of(places: Iterable[Place]) -> tuple[str, ...]:
 def _sign(finding: Finding) -> SignView:
     grade = GRADE_WORDS[finding.grade]
     if finding.grade == "is-p" and finding.p is not None:
-        grade = f"p = {num(finding.p)}"
+        # Below a millionth the model of the noise is surer than it can be.
+        grade = f"p = {num(finding.p)}" if finding.p >= 1e-6 else "p < 1e-6"
     when = span(finding.onset, finding.end, finding.clock)
     if finding.onset_epoch is not None and finding.clock != "epoch":
         when += f" (epoch {num(finding.onset_epoch)})"
@@ -188,7 +210,7 @@ def _cause(cause: RankedCause) -> CauseView:
         share=percent(cause.probability),
         grade=cause.grade,
         grade_words=GRADE_WORDS[cause.grade],
-        summary=clean(cause.summary, 800),
+        summary="" if cause.evidence and cause.summary == cause.evidence[0].text else clean(cause.summary, 800),
         explains=_cleaned(cause.explains),
         evidence=tuple(_evidence(e) for e in cause.evidence),
         remedies=tuple(remedy_view(r) for r in cause.remedies),
@@ -208,10 +230,10 @@ def remedy_view(remedy: Remedy) -> RemedyView:
 
 
 def _edit(edit: Edit) -> str:
-    return f"{clean(edit.knob, 80)}: {_value(edit.old)} → {_value(edit.new)}"
+    return f"{clean(edit.knob, 80)}: {value_words(edit.old)} → {value_words(edit.new)}"
 
 
-def _value(value: Any) -> str:
+def value_words(value: Any) -> str:
     if value is None:
         return "(not set)"
     if isinstance(value, float) and not isinstance(value, bool):
@@ -235,7 +257,9 @@ def _best(diagnosis: Diagnosis) -> Row | None:
         return None
     what = f"{clean(best.metric, 80)} = {num(best.value)}"
     if best.step is not None:
-        what += f" at step {num(best.step)}"
+        # `step` is a position on the clock of the metric.
+        series = diagnosis.run.series.get(best.metric)
+        what += f" at {position(best.step, series.clock if series else 'step')}"
     path = clean(best.path, 200) if best.path else "no file of it is known"
     if best.path and not best.exists:
         path += " (named in the log, not on disk here)"
@@ -276,6 +300,11 @@ def _telling(diagnosis: Diagnosis) -> list[Series]:
     return [run.series[name] for name in list(names)[:MOST_CURVE_LINES]]
 
 
+def unit_words(series: Series) -> str:
+    """The unit beside a name; a share between 0 and 1 needs none."""
+    return "" if series.unit in (None, "fraction", "share") else f" ({clean(series.unit, 12)})"
+
+
 def curve_line(series: Series, width: int = 24) -> CurveLine:
     values = series.values
     good = values[series.finite]
@@ -293,10 +322,14 @@ def curve_line(series: Series, width: int = 24) -> CurveLine:
 
 def facts_of(run: Run, most: int = 24) -> tuple[Row, ...]:
     rows = []
-    for fact in list(run.facts.values())[:most]:
-        source = f"derived: {fact.source}" if fact.derived else fact.source
-        rows.append(Row(clean(fact.name, 60), _value(fact.value), clean(source, 160)))
-    return tuple(rows)
+    for fact in run.facts.values():
+        source = clean(f"derived: {fact.source}" if fact.derived else fact.source, 160)
+        if isinstance(fact.value, Mapping):
+            pairs = [(f"{fact.name}.{key}", value) for key, value in fact.value.items()]
+        else:
+            pairs = [(fact.name, fact.value)]
+        rows += [Row(clean(name, 60), value_words(value), source) for name, value in pairs]
+    return tuple(rows[:most])
 
 
 def notes_of(run: Run) -> tuple[str, ...]:

@@ -1,0 +1,82 @@
+"""Two runs in the terminal: what differs, then the curves one above the other, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from wheeltapper.diagnosis.compare import Comparison, CurvePair, Difference
+from wheeltapper.report.spark import spark
+from wheeltapper.report.terminal import heading_rule, listed, plain_table, put
+from wheeltapper.report.text import clean, num, plural
+from wheeltapper.report.view import value_words
+from wheeltapper.run.model import Series
+
+MOST_CURVES = 20
+HEADINGS = {"knob": "Settings that differ", "key": "Other keys that differ", "environment": "Environment"}
+
+
+def print_comparison(comparison: Comparison, out: Console) -> None:
+    parts: list[RenderableType] = [
+        Text.assemble(("A  ", "bold"), clean(comparison.a.name, 100), ("  " + clean(comparison.a.root, 200), "dim")),
+        Text.assemble(("B  ", "bold"), clean(comparison.b.name, 100), ("  " + clean(comparison.b.root, 200), "dim")),
+    ]
+    for kind, heading in HEADINGS.items():
+        rows = [d for d in comparison.differences if d.kind == kind]
+        if rows:
+            parts += [heading_rule(heading), _differences(rows)]
+    if not comparison.differences:
+        parts += [Text(""), Text("No setting differs that either run states.")]
+    parts.append(
+        Text(
+            f"\n{plural(comparison.same, 'setting')} the same, {comparison.hidden:,} hidden (names, folders, times)",
+            "dim",
+        )
+    )
+    if comparison.notes:
+        parts.append(listed("•", [clean(note) for note in comparison.notes]))
+    if comparison.curves:
+        parts += [heading_rule("Curves"), *(_curve(pair) for pair in comparison.curves[:MOST_CURVES])]
+        left = len(comparison.curves) - MOST_CURVES
+        if left > 0:
+            parts.append(Text(f"and {left:,} more with --json", style="dim"))
+    put(out, *parts)
+
+
+def _differences(rows: Iterable[Difference]) -> RenderableType:
+    table = plain_table()
+    table.show_header = True
+    table.header_style = "dim"
+    for title in ("", "A", "B", "where"):
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        places = [clean(place, 80) for place in (row.place_a, row.place_b) if place is not None]
+        cells = (clean(row.name, 60), _with_unit(row.a, row.unit_a), _with_unit(row.b, row.unit_b), ", ".join(places))
+        table.add_row(Text(cells[0], style="bold"), Text(cells[1]), Text(cells[2]), Text(cells[3], style="dim"))
+    return table
+
+
+def _with_unit(value: Any, unit: str | None) -> str:
+    shown = value_words(value)
+    return f"{shown} {unit}" if unit and value is not None else shown
+
+
+def _curve(pair: CurvePair) -> RenderableType:
+    table = plain_table()
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for letter, mine, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
+        picture = spark(mine.values, 40, beside=other.values)
+        table.add_row(Text(f"  {letter}", style="bold"), Text(picture, style="cyan"), Text(_ends(mine)))
+    head = Text.assemble((clean(pair.name, 60), "bold"), f": {pair.text}")
+    lines = plain_table()
+    lines.add_row(head)
+    lines.add_row(table)
+    return lines
+
+
+def _ends(series: Series) -> str:
+    return f"{num(float(series.values[0]))} → {num(float(series.values[-1]))}"
