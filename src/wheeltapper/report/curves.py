@@ -87,36 +87,34 @@ def thin(x: Array, y: Array, start: float, end: float, columns: int = COLUMNS) -
     width = end - start
     share = (x - start) / width if width > 0 else np.zeros(len(x))
     column = np.clip(share * columns, 0, columns - 1).astype(int)
-    cuts = np.flatnonzero(np.diff(column)) + 1
+    finite = np.isfinite(y)
     pieces: list[tuple[Array, Array]] = []
-    broken: list[tuple[float, float]] = []
     open_x: list[float] = []
     open_y: list[float] = []
-    was_broken = False
-    for part in np.split(np.arange(len(x)), cuts):
-        finite = np.isfinite(y[part])
-        good = part[finite]
+    for part in np.split(np.arange(len(x)), np.flatnonzero(np.diff(column)) + 1):
+        good = part[finite[part]]
         if good.size:
             lowest, highest = good[y[good].argmin()], good[y[good].argmax()]
             chosen = sorted({int(i) for i in (good[0], lowest, highest, good[-1])})
             open_x += x[chosen].tolist()
             open_y += y[chosen].tolist()
-        if good.size < part.size:
-            bad = part[~finite]
-            first, last = float(x[bad[0]]), float(x[bad[-1]])
-            if was_broken and not good.size:
-                broken[-1] = (broken[-1][0], last)
-            else:
-                broken.append((first, last))
-            if open_x:
-                pieces.append((np.array(open_x), np.array(open_y)))
-                open_x, open_y = [], []
-            was_broken = not good.size
-        else:
-            was_broken = False
+        if good.size < part.size and open_x:
+            pieces.append((np.array(open_x), np.array(open_y)))
+            open_x, open_y = [], []
     if open_x:
         pieces.append((np.array(open_x), np.array(open_y)))
-    return Line("", "other", tuple(pieces), tuple(broken))
+    return Line("", "other", tuple(pieces), _stretches(x, ~finite, column))
+
+
+def _stretches(x: Array, bad: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> tuple[tuple[float, float], ...]:
+    """First and last position of each run of bad points; runs that touch on the picture are one."""
+    spots = np.flatnonzero(bad)
+    if not spots.size:
+        return ()
+    apart = (np.diff(spots) > 1) & (np.diff(column[spots]) > 1)
+    firsts = spots[np.concatenate([[True], apart])]
+    lasts = spots[np.concatenate([apart, [True]])]
+    return tuple((float(x[i]), float(x[j])) for i, j in zip(firsts, lasts, strict=True))
 
 
 def line_of(series: Series, x: Array, start: float, end: float, role: Role | None = None) -> Line:

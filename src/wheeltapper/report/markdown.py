@@ -47,7 +47,7 @@ def _run(view: RunView) -> str:
         parts.append("**What to do**\n\n" + "\n".join(f"{i}. {esc(t)}" for i, t in enumerate(view.todo, 1)))
     if view.best is not None:
         why = f": {esc(view.best.why)}" if view.best.why else ""
-        parts.append(f"**Checkpoint to keep:** {code(view.best.name)} ({esc(view.best.value)}){why}")
+        parts.append(f"**Checkpoint to keep:** {code(view.best.name)} {esc(view.best.value)}{why}")
     if view.curves:
         width = max(len(c.name) for c in view.curves)
         rows = [f"{c.name:<{width}} {c.better or ' '} {c.picture:<24} {c.numbers}" for c in view.curves]

@@ -131,10 +131,13 @@ def _shades(chart: Chart, scale: _Scale, ident: str) -> list[str]:
         height = HEIGHT - scale.top - BOTTOM
         return element("rect", x=left, y=scale.top, width=right - left, height=height, **attributes)
 
+    spans = {(m.at, m.end): m for m in sorted(chart.marks, key=lambda m: m.kind == "ill") if m.end is not None}
+    grave = any(m.kind == "ill" for m in spans.values())
+    # Shades lie over each other and would darken: one per stretch, and only the gravest kind.
     out = [
-        box(mark.at, mark.end, 1.0, class_=f"shade {mark.kind}")
-        for mark in chart.marks
-        if mark.end is not None and mark.kind in ("ill", "watch")
+        box(at, end, 1.0, class_=f"shade {mark.kind}")
+        for (at, end), mark in spans.items()
+        if end is not None and mark.kind == ("ill" if grave else "watch")
     ]
     for line in chart.lines:
         out += [box(start, end, 3.0, class_="nan", fill=f"url(#nan-{ident})") for start, end in line.broken]
@@ -155,9 +158,10 @@ def _marks(chart: Chart, scale: _Scale) -> list[str]:
             out.append(element("circle", title, class_="mark best", cx=x, cy=float(scale.y(mark.y)), r=4.5))
             continue
         out.append(element("line", title, class_=f"mark {mark.kind}", x1=x, y1=top[mark], x2=x, y2=HEIGHT - BOTTOM))
-    first = next((b for line in chart.lines for b in line.broken), None)
-    if first is not None:
-        x = min(max(float(scale.x(sum(first) / 2)), LEFT + 24), WIDTH - RIGHT - 24)
+    broken = [stretch for line in chart.lines for stretch in line.broken]
+    if broken:
+        widest = max(broken, key=lambda stretch: stretch[1] - stretch[0])
+        x = min(max(float(scale.x(sum(widest) / 2)), LEFT + 28), WIDTH - RIGHT - 28)
         where = {"x": x, "y": HEIGHT - BOTTOM - 5, "text_anchor": "middle"}
         out.append(element("text", text="not finite", class_="label nan", **where))
     return out
@@ -186,7 +190,8 @@ def _axes(chart: Chart, scale: _Scale) -> list[str]:
     for value in _y_ticks(scale):
         y = float(scale.y(value))
         out.append(element("line", class_="grid", x1=LEFT, y1=y, x2=right, y2=y))
-        out.append(_tick(_short(value), LEFT - 5, y + 3.4, "end"))
+        powers = scale.log and value >= 1e4
+        out.append(_tick(_power(value) if powers else _short(value), LEFT - 5, y + 3.4, "end"))
     for value in nice_ticks(chart.start, chart.end, 5):
         x = float(scale.x(value))
         out.append(_tick(_short(value), x, floor + 13, "end" if x > right - 12 else "middle"))
@@ -232,12 +237,16 @@ def _short(value: float) -> str:
     """A tick label: 25k, 1.5M, 3e-4."""
     size = abs(value)
     if size >= 1e9 or (0 < size < 1e-3):
-        mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+        return _power(value)
     for limit, suffix in ((1e6, "M"), (1e3, "k")):
         if size >= limit:
             return f"{value / limit:.4g}{suffix}"
     return f"{value:.4g}"
+
+
+def _power(value: float) -> str:
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
 def _spoken(chart: Chart) -> str:

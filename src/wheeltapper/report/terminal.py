@@ -97,7 +97,8 @@ def first_screen(view: RunView) -> RenderableType:
         parts += [_heading("What to do"), _numbered(view.todo)]
     if view.best is not None:
         parts.append(_heading("Checkpoint to keep"))
-        parts.append(_indent(Text.assemble((view.best.name, "bold"), f"  {view.best.value}")))
+        name = f"{view.best.name}  " if view.best.name else ""
+        parts.append(_indent(Text.assemble((name, "bold"), view.best.value)))
         if view.best.why:
             parts.append(_indent(Text(view.best.why, style="dim")))
     if view.curves:

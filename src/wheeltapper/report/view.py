@@ -260,10 +260,11 @@ def _best(diagnosis: Diagnosis) -> Row | None:
         # `step` is a position on the clock of the metric.
         series = diagnosis.run.series.get(best.metric)
         what += f" at {position(best.step, series.clock if series else 'step')}"
-    path = clean(best.path, 200) if best.path else "no file of it is known"
-    if best.path and not best.exists:
-        path += " (named in the log, not on disk here)"
-    return Row(path, what, clean(best.why))
+    if best.path is None:
+        what += "; no file of it is known"
+    elif not best.exists:
+        what += "; the log names it, it is not on disk here"
+    return Row(clean(best.path or "", 200), what, clean(best.why))
 
 
 def _progress(diagnosis: Diagnosis) -> str:
