@@ -31,20 +31,23 @@ def make_run(
     config: str | None = None,
     facts: Mapping[str, Any] | None = None,
     events: Sequence[Event] = (),
+    at: Sequence[float] | None = None,
     name: str = "made",
 ) -> Run:
     """A Run with the named series on one clock. Names go through the table of names, as a file's would."""
     points = []
     for raw, values in series.items():
-        at = start + spacing * np.arange(len(values), dtype=np.float64)
+        spots = start + spacing * np.arange(len(values), dtype=np.float64)
+        if at is not None:
+            spots = np.asarray(at, dtype=np.float64)
         clocks: dict[ClockName, Any] = {}
         if steps_per_epoch and clock == "step":
-            clocks["epoch"] = at / steps_per_epoch
+            clocks["epoch"] = spots / steps_per_epoch
         points.append(
             Points(
                 name=raw,
                 values=np.asarray(values, dtype=np.float64),
-                at=at,
+                at=spots,
                 clock=clock,
                 file="made.log",
                 lines=np.arange(1, len(values) + 1, dtype=np.int64),

@@ -43,3 +43,14 @@ def learned(
             return Learned(True, f"{series.name} holds its level of {abs(end):.4g}", series.name)
         tried.append(f"{series.name} did not clearly improve ({abs(start):.4g} to {abs(end):.4g})")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
+
+
+def improves_late(series: Series) -> bool:
+    """The last quarter of a score is better than the quarter before it by more than its noise."""
+    x = badness(series.values[series.finite], series.better)
+    if len(x) < 8:
+        return False
+    quarter = len(x) // 4
+    before, last = x[-2 * quarter : -quarter], x[-quarter:]
+    spread = noise_of(x).sigma * np.sqrt(2.0 / quarter)
+    return bool(np.median(before) - np.median(last) > 2 * spread)

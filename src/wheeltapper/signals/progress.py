@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from wheeltapper.config.knobs import Knobs
+from wheeltapper.config.knobs import Knobs, read_knobs
 from wheeltapper.run.model import Event, Run
 from wheeltapper.signals import Absent, signal
 
@@ -81,8 +81,6 @@ def _log_gap(run: Run, clock: str) -> float:
 @signal
 def knobs(run: Run) -> Knobs:
     """The settings by meaning, whatever the framework spells them."""
-    from wheeltapper.config.knobs import read_knobs
-
     if not run.configs:
         raise Absent("no configuration was found", ("the config file or the command line",))
-    return read_knobs(run.configs)
+    return read_knobs(run.configs, run_formats=run.formats)

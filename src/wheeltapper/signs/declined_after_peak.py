@@ -47,26 +47,32 @@ def look(
     falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
-    fallen = [(s, f) for s, f in falls if f.p < P / len(falls) and _size(f) >= NOTABLE]
+    fallen = [(s, f) for s, f in falls if f.p < P / len(falls) and _size(s, f) >= NOTABLE]
     if not fallen:
         return Clear("no validation score fell below its best by more than noise and selection explain")
-    held = [s for s, f in falls if s.quantity != "loss" and _size(f) < NOTABLE and f.gain > 3 * f.sigma]
+    held = [s for s, f in falls if s.quantity != "loss" and _size(s, f) < NOTABLE and f.gain > 3 * f.sigma]
     out = []
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
-        ill = _size(fall) >= ILL and not only_loss
-        if only_loss and _size(fall) >= 2 * ILL:
+        ill = _size(series, fall) >= ILL and not only_loss
+        if only_loss and _size(series, fall) >= 2 * ILL:
             ill = True  # so large a rise is not a matter of confidence alone
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
 
 
-def _size(fall: Fall) -> float:
-    """The fall as a share of the gain; where the first value was already the best, of a tenth of the value."""
-    of_value = fall.drop / (abs(fall.best) + 1e-300) / OF_VALUE * ILL
-    if fall.gain <= 3 * fall.sigma:
-        return of_value
-    return fall.share
+def _size(series: Series, fall: Fall) -> float:
+    """The fall as a share of the gain; where the first value was already the best, a tenth of the value (of
+    the scale, for a share) counts as much as ILL of the gain."""
+    if fall.gain > 3 * fall.sigma:
+        return fall.share
+    return fall.drop / _scale(series, fall) / OF_VALUE * ILL
+
+
+def _scale(series: Series, fall: Fall) -> float:
+    if series.unit in ("%", "fraction"):
+        return max(abs(fall.best), 50.0 if series.unit == "%" else 0.5) if series.better == "down" else abs(fall.best) or 1.0
+    return max(abs(fall.best), abs(fall.first), 1e-300)
 
 
 def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Finding:
@@ -74,13 +80,13 @@ def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Findi
     best, last = sign * fall.best + 0.0, sign * fall.last + 0.0
     text = (
         f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, "
-        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / max(abs(fall.best), 1e-300):.0%} worse")
+        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / _scale(series, fall):.0%} worse")
     )
     if held:
         text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"
     return seen(
         ID, series, text, severity="ill" if ill else "watch", grade="is-p", onset=fall.onset_index, p=fall.p,
-        best=best, last=last, share=min(fall.share, 99.0), size=_size(fall), best_at=series.at[fall.best_index],
+        best=best, last=last, share=min(fall.share, 99.0), size=_size(series, fall), best_at=series.at[fall.best_index],
     )  # fmt: skip
 
 

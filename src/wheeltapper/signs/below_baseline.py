@@ -1,0 +1,71 @@
+"""A validation score is worse than doing nothing at all.
+
+## What it sees
+A PSNR of a super-resolution or restoration run that lies, from the first evaluation on, below what plain
+interpolation gives.
+
+## Why it matters
+A network that adds detail to an interpolated base starts at the level of the base. A score far below it
+means that the evaluation compares the wrong images (resized, shifted, wrong range), not that training
+degrades. No optimizer setting can mend that, and no trend in such a score means anything.
+
+## How it decides
+The run must be a super-resolution or restoration run (its config has a scale, or its framework does only
+that). Bicubic interpolation reaches 26 to 34 dB for a factor of 2 on photographs, a constant grey image 10
+to 19 dB: a best PSNR under 20 dB, for a factor of 2 to 4, is below any interpolation. Training losses must be normal
+(falling or low), otherwise the model itself may be broken.
+
+## When it is wrong
+Restoration of very heavy noise, or PSNR computed on another range than 8 bits.
+
+## References
+CASES §2.1 (truth of cases 001 and 002), §3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signs import seen, where
+
+ID = "below-baseline"
+LIVE = True
+BICUBIC = 26.0  # dB; the low end of bicubic x2 on photographs (CASES §2.1: 29 to 34)
+GREY = 20.0  # dB; above what a constant image reaches (10 to 19)
+
+
+def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None, train_loss: Series | None = None) -> Answer:
+    psnr = next((s for s in val_metrics if s.quantity == "psnr"), None)
+    if psnr is None or not psnr.finite.any():
+        return Unknown("no PSNR is logged, and no other score has a baseline without data", ("a baseline score",))
+    scale = knobs.value("sr.scale") if knobs is not None else None
+    traiNNer = any("traiNNer" in f or "BasicSR" in f or "neosr" in f for f in run.formats)  # noqa: N806
+    if not isinstance(scale, (int, float)) and not traiNNer:
+        return Unknown("not known to be super-resolution, so PSNR has no baseline", ("the task",))
+    best = float(np.nanmax(psnr.values))
+    if best >= GREY:
+        return Clear(f"the best PSNR is {best:.2f} dB")
+    text = (
+        f"{psnr.name} is at best {best:.2f} dB, from {where(psnr, 0)} on: below plain interpolation (about {BICUBIC:g} dB or more), "
+        "near a constant grey image; the evaluation is broken, not the training"
+    )
+    return seen(ID, psnr, text, severity="ill", grade="is", onset=0, best=best, baseline=BICUBIC)
+
+
+_SR = """name: x2
+scale: 2
+num_gpu: 1
+network_g: {type: paragonsr2_nano}
+path: {experiments_root: x}
+datasets: {train: {type: pairedimagedataset, dataroot_gt: a, dataroot_lq: b, lq_size: 64}}
+train: {total_iter: 40000, optim_g: {type: AdamW, lr: 0.0002}}
+val: {val_enabled: true, val_freq: 1000}
+"""
+CASES = {
+    "finding": {"val/psnr": [11.5, 11.3, 11.1, 11.0], "train/loss": [0.03, 0.02, 0.018, 0.017], "config": _SR},
+    "clear": {"val/psnr": [33.8, 34.1, 34.2, 34.2], "config": _SR},
+    "unknown": {"val/accuracy": [0.5, 0.6, 0.7]},
+}

@@ -1,0 +1,70 @@
+"""A score repeats exactly, to all printed digits.
+
+## What it sees
+A validation score or a training loss that is identical on five rows in a row or more, to the end of the record,
+though it is printed with enough digits to move.
+
+## Why it matters
+Weights that do not change, an evaluation that is cached or loads the same old checkpoint, an average that
+is never updated (EMA), a collapsed model that predicts one class.
+
+## How it decides
+Exact equality of the last values: five at least and a third of the record. Values that sit at the limit of
+their scale (0, 1, 100 %) are saturated, and only noted. Ill when the score also is not a good one: at or
+below its start; otherwise a watch.
+
+## When it is wrong
+Scores with few steps (accuracy on 20 items), values printed with two digits.
+
+## References
+KNOWLEDGE OUT-19, NORM-16; ECOSYSTEM §1.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear, Finding, Unknown
+from wheeltapper.run.model import Series
+from wheeltapper.signs import seen, where
+
+ID = "constant-metric"
+LIVE = True
+ROWS = 5
+SHARE = 1 / 3
+
+
+def look(
+    val_loss: Series | None = None, val_metrics: tuple[Series, ...] = (), train_loss: Series | None = None
+) -> Answer | list[Finding]:
+    scores = [s for s in (train_loss, val_loss, *val_metrics) if s is not None and len(s) >= ROWS]
+    if not scores:
+        return Unknown("fewer than five values of any score", ("more evaluations",))
+    out = [finding for series in scores if (finding := _one(series)) is not None]
+    return out[:3] or Clear("no score repeats exactly")
+
+
+def _one(series: Series) -> Finding | None:
+    x = series.values[series.finite]
+    if len(x) < ROWS:
+        return None
+    moved = np.flatnonzero(x != x[-1])
+    start = int(moved[-1]) + 1 if len(moved) else 0
+    rows = len(x) - start
+    value = float(x[-1])
+    digits = len(f"{abs(value):.10g}".replace(".", "").lstrip("0"))
+    if rows < max(ROWS, SHARE * len(x)) or value in (0.0, 1.0, 100.0) or digits < 3:
+        return None
+    index = int(np.flatnonzero(series.finite)[start])
+    better = value > x[0] if series.better == "up" else value < x[0]
+    text = f"{series.name} is exactly {value:.6g} on the last {rows} rows, since {where(series, index)}"
+    ill = not (better and start > 0) and series.quantity in ("accuracy", "loss", "map", "iou", "dice", "f1", "psnr")
+    return seen(ID, series, text, severity="ill" if ill else "watch", grade="is", onset=index, rows=rows, value=value)
+
+
+CASES = {
+    "finding": {"val/accuracy": [0.2409] * 12},
+    "clear": {"val/accuracy": [0.24, 0.31, 0.4, 0.45, 0.47, 0.48]},
+    "near miss": {"val/accuracy": [0.9, 0.97, 1.0, 1.0, 1.0, 1.0, 1.0], "expect": "clear"},
+    "unknown": {"val/accuracy": [0.2]},
+}

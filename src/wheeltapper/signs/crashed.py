@@ -1,0 +1,54 @@
+"""The program died: the log ends in a traceback, or says that it was killed or ran out of memory.
+
+## What it sees
+A traceback, an out-of-memory error or a kill at the end of the log, with its last line.
+
+## Why it matters
+The run did not end by itself; the last checkpoint may be older than the last log line.
+
+## How it decides
+Exact: the log says so, and no value is logged more than a few lines after it. Dying is no illness of the
+training: a watch, unless nothing was learned before it.
+
+## When it is wrong
+A traceback that was caught and logged while training went on (values follow it): that is left alone.
+
+## References
+CASES §2.4 (OneCycle overrun), PEERS §2.16.
+"""
+
+from __future__ import annotations
+
+from wheeltapper.finding import Answer, Clear, Finding, Place
+from wheeltapper.run.model import Run
+
+ID = "crashed"
+LIVE = True
+
+
+def look(run: Run) -> Answer:
+    events = [e for e in run.events if e.kind in ("crash", "oom")]
+    if not events:
+        return Clear("the log holds no traceback")
+    last = max(events, key=lambda e: e.line)
+    after = [s for s in run.series.values() if last.file in s.files and int(s.lines[-1]) > last.line + 5]
+    if after:
+        return Clear("a traceback was logged, and training went on after it")
+    words = last.text.strip().splitlines()[-1][:200] if last.text.strip() else last.kind
+    what = "ran out of memory" if last.kind == "oom" else "crashed"
+    return Finding(
+        id=ID,
+        summary=f"the program {what}: {words}",
+        severity="watch",
+        grade="is",
+        clock=last.clock,
+        onset=last.at,
+        places=(Place(last.file, last.line),),
+    )
+
+
+CASES = {
+    "finding": {"train/loss": [1.0, 0.9, 0.8], "events": [("crash", "ValueError: Tried to step 37501 times", 3)]},
+    "clear": {"train/loss": [1.0, 0.9, 0.8]},
+    "near miss": {"train/loss": [1.0] * 30, "events": [("crash", "caught", 3)], "expect": "clear"},
+}

@@ -1,0 +1,75 @@
+"""The loss scale keeps halving: fp16 gradients overflow at every scale.
+
+## What it sees
+A logged loss scale that falls by a factor of eight or more and does not recover, or falls below 1.
+
+## Why it matters
+Each halving is a skipped step. When the scale sinks without end, some gradient is infinite at any scale:
+the overflow is in the forward pass or the gradients truly explode, and no step is taken meanwhile.
+
+## How it decides
+Exact arithmetic of the scaler: a scale below 1 means that no usable scale exists (the scaler's own
+documentation). A fall of 2^3 within the last half of the record, ending at its lowest, is a collapse; falls
+during the search of the first 50 rows, or single halvings, are how a scaler works (at equilibrium one skip
+per growth interval). A scale of -1, 0 or exactly 1 throughout is a placeholder or a disabled scaler.
+
+## When it is wrong
+A scaler with another floor or a fixed scale; a record that stops in the middle of a dip.
+
+## References
+KNOWLEDGE AMP-01 to AMP-06, ECOSYSTEM §1.2 cases 4, 5, 19.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear
+from wheeltapper.run.model import Series
+from wheeltapper.signs import seen, where
+
+ID = "scale-collapse"
+LIVE = True
+FALL = 8.0  # three halvings without recovery; healthy scalers halve once and grow back
+
+
+def look(loss_scale: Series, train_loss: Series | None = None) -> Answer:
+    good = loss_scale.finite & (loss_scale.values > 0)
+    x = loss_scale.values[good]
+    if len(x) < 3 or np.all(x == x[0]):
+        return Clear(f"the loss scale is {x[0]:g} throughout" if len(x) else "no positive loss scale")
+    index_of = np.flatnonzero(good)
+    half = x[len(x) // 2 :]
+    level = float(np.median(x[: max(1, len(x) // 2)]))
+    low = float(x[-1])
+    if x.min() < 1.0 and x[0] >= 1.0:
+        first = int(index_of[int(np.argmax(x < 1.0))])
+        text = f"the loss scale falls below 1 at {where(loss_scale, first)} (it was {level:g}): no scale lets fp16 through"
+        return seen(ID, loss_scale, text, severity="ill", grade="is", onset=first, level=level, last=low)
+    peak = int(np.argmax(half == half.max()))
+    before = max(level, float(half[peak]))
+    if low <= before / FALL and low <= half.min() and float(np.max(x[-max(2, len(x) // 10) :])) <= before / 2:
+        start = int(np.flatnonzero(x >= before / 2)[-1]) + 1
+        onset = int(index_of[min(start, len(x) - 1)])
+        hurt = _loss_rose(train_loss, float(loss_scale.at[onset]))
+        text = f"the loss scale falls from {before:g} to {low:g} since {where(loss_scale, onset)}, {np.log2(before / low):.0f} halvings"
+        return seen(ID, loss_scale, text, severity="ill" if hurt else "watch", grade="is", onset=onset, level=before, last=low)
+    return Clear(f"the loss scale ends at {low:g}, no collapse")
+
+
+def _loss_rose(loss: Series | None, onset: float) -> bool:
+    """Halvings hurt when the loss rose with them; a search for a usable scale does not."""
+    if loss is None:
+        return False
+    before = loss.values[(loss.at < onset) & loss.finite]
+    after = loss.values[(loss.at >= onset) & loss.finite]
+    return bool(len(before) and len(after) and np.median(after) > 1.2 * np.median(before[-10:]))
+
+
+_n = 40
+CASES = {
+    "finding": {"loss_scale": [65536.0] * 30 + [65536.0 / 2**i for i in range(1, 20)], "train/loss": [2.0] * 30 + [3.0] * 19},
+    "clear": {"loss_scale": [65536.0] * 20 + [131072.0] * 20 + [65536.0] * 3},
+    "near miss": {"loss_scale": [8388608.0, 65536.0, 16384.0, *[16384.0] * 20], "expect": "clear"},
+    "unknown": {"train/loss": [1.0, 0.9]},
+}
