@@ -144,6 +144,7 @@ _SCORE = re.compile(
     r"(?P<value>[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)",
     re.I,
 )
+_AT_EPOCH = re.compile(r"\b(?:at|from) epoch:? (\d+)", re.I)
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _ONCE_EACH: set[EventKind] = {"resume", "start", "end", "crash", "oom", "stage"}  # each occurrence is a fact
 
@@ -151,8 +152,9 @@ _ONCE_EACH: set[EventKind] = {"resume", "start", "end", "crash", "oom", "stage"}
 class EventScanner:
     """Collects events and the checkpoints a log says were written; `finish` places them."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, *, numbered: bool = False) -> None:
         self.file = file
+        self._numbered = numbered
         self._events: dict[tuple[str, str], Event] = {}
         self._last_line: dict[tuple[str, str], int] = {}
         self._checkpoints: list[tuple[int, Checkpoint]] = []
@@ -191,7 +193,7 @@ class EventScanner:
             index += 1
         while index < len(lines):
             n, text = lines[index]
-            body = text[prefix_of(text).end :] if text[:1] in "[0123456789" else text
+            body = text[prefix_of(text, numbered=self._numbered).end :] if text[:1] in "[0123456789" else text
             index += 1
             if frame := _FRAME.match(body):
                 self._frame = f"{frame['file']}:{frame['line']}"
@@ -223,7 +225,7 @@ class EventScanner:
     def _classify(self, n: int, text: str) -> None:
         if len(text) > 4000:
             return
-        prefix = prefix_of(text)
+        prefix = prefix_of(text, numbered=self._numbered)
         body = text[prefix.end :].strip()
         if not body or _NOT_EVENTS.search(body):
             return
@@ -276,6 +278,9 @@ class EventScanner:
         events = []
         for event in sorted(self._events.values(), key=lambda e: e.line):
             at, clock = anchors.one(event.line)
+            said = _AT_EPOCH.search(event.text) if event.kind in ("stage", "resume") else None
+            if said and clock in ("epoch", None):
+                at, clock = float(said[1]), "epoch"
             events.append(replace(event, at=at, clock=clock))
         marks = []
         for line, mark in self._checkpoints:

@@ -19,7 +19,7 @@ from wheeltapper.sources.record import Fact, Note, Reading
 
 Other = Callable[[int, str], Iterable[Fact]]  # facts on a line that is not a row
 
-_SRUN_LINE = re.compile(r"^ *(\d{1,5}): ?\S")
+_SRUN_LINE = re.compile(r"^ *(\d{1,5}): *\S")
 _CONSTANT_FACTS = {
     "per_epoch": "steps_per_epoch",
     "total_steps": "total_steps",
@@ -75,7 +75,7 @@ def read_log(
         if rows is None:
             every = is_numbered(chunk.lines) if numbered is None else numbered
             rows = RowReader(explain, numbered=every)
-            echo = EchoScanner(file, numbered=every)
+            echo, events = EchoScanner(file, numbered=every), EventScanner(file, numbered=every)
         left = rows.take_all(chunk.numbers, chunk.lines)
         drawn = [(n, text) for n, text in left if "%|" in text and BAR.search(text)]
         if drawn:
@@ -89,11 +89,10 @@ def read_log(
                 facts.extend(other(n, text))
     if rows is None:
         return Reading(file, format_name, notes=(*notes, Note("the file is empty", file)))
-    if bars:
+    if last_bar[0] > max((t.lines[-1] for t in rows.tables.values() if len(t.lines)), default=0):
         state = bar_state(last_bar[1])
-        if not state[:1].isdigit():  # a bar without a title is an evaluation's or a download's
-            facts.append(Fact("progress", state, f"{file}:{last_bar[0]}, the last progress bar"))
-        notes.append(Note(f"{bars} states of progress bars tell progress only", file, last_bar[0]))
+        facts.append(Fact("progress", state, f"{file}:{last_bar[0]}, the last progress bar"))
+        notes.append(Note(f"{bars} progress-bar states without values; the last: {state}", file, last_bar[0]))
     for index, (role, value, line) in enumerate(rows.constants):
         near = any(r == role and abs(v - value) <= 0.02 * v for r, v, _ in rows.constants[:index])
         if role in _CONSTANT_FACTS and not near:  # a loader may print 187 and 188 in turn
@@ -128,7 +127,7 @@ def _reading(
 def is_numbered(lines: list[str]) -> bool:
     """Whether lines begin with a task number, as `srun -l` writes: most do, and few numbers repeat often."""
     tasks = [found[1] for text in lines[:3000] if (found := _SRUN_LINE.match(text))]
-    return len(tasks) > 0.3 * min(len(lines), 3000) and len(set(tasks)) * 4 <= len(tasks)
+    return len(tasks) > 0.3 * min(len(lines), 3000) and len(set(tasks)) * 2 <= len(tasks)
 
 
 def _find_facts(lines: list[tuple[int, str]], file: str, facts: list[Fact]) -> None:

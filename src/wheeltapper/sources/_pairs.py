@@ -21,7 +21,7 @@ _SPACED = re.compile(
 )
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]+)")
 _PLACE = re.compile(
-    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|num_updates"
+    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
     r"|update|epoch|ep|batch(?:_idx)?|minibatch)"
     r"\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?![\w.%])",
     re.IGNORECASE,

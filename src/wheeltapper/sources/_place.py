@@ -41,14 +41,17 @@ class Anchors:
     tracks: dict[ClockName, tuple[Ints, Floats]]
 
     def at(self, lines: Ints, clock: ClockName) -> Floats:
-        """The last position printed at or before each line; 0 before the first."""
+        """The last position printed at or before each line; one interval before the first for those above it."""
         known, values = self.tracks[clock]
         index = np.searchsorted(known, lines, side="right") - 1
-        return np.where(index >= 0, values[np.maximum(index, 0)], 0.0)
+        gaps = np.diff(values)
+        gaps = gaps[gaps > 0]
+        start = max(0.0, float(values[0]) - float(np.median(gaps))) if len(gaps) else 0.0
+        return np.where(index >= 0, values[np.maximum(index, 0)], start)
 
     def one(self, line: int) -> tuple[float | None, ClockName | None]:
-        if self.clock is None:
-            return None, None
+        if self.clock is None or line < self.tracks[self.clock][0][0]:
+            return None, None  # before the first row nothing tells where the run stood
         return float(self.at(np.asarray([line], dtype=np.int64), self.clock)[0]), self.clock
 
 
@@ -88,7 +91,7 @@ def place(
     anchors = _anchors(stands)
     for stand in stands:
         if stand.at is None:
-            _take_place(stand, anchors)
+            _take_place(stand, anchors, lengths.get(0.0, per_epoch))
     return Placed(_points(stands, file), tuple(facts), tuple(notes), anchors)
 
 
@@ -239,10 +242,11 @@ def _anchors(stands: list[_Stand]) -> Anchors:
             values = np.concatenate([vs for _, vs in told])
             order = np.argsort(lines, kind="stable")
             tracks[clock] = (lines[order], values[order])
-    return Anchors(max(_OWN, key=lambda name: counts[name]), tracks)
+    busiest: ClockName = max(_OWN, key=lambda name: counts[name])
+    return Anchors(busiest, tracks)
 
 
-def _take_place(stand: _Stand, anchors: Anchors) -> None:
+def _take_place(stand: _Stand, anchors: Anchors, length: float | None) -> None:
     if anchors.clock is None:
         stand.clock, stand.at = "row", np.arange(len(stand.lines), dtype=np.float64)
         return
@@ -260,6 +264,16 @@ def _take_place(stand: _Stand, anchors: Anchors) -> None:
     for clock in anchors.tracks:
         if clock != best and clock not in stand.clocks:
             stand.clocks[clock] = anchors.at(stand.lines, clock)
+    if best == "step" and length and any(f.split in ("val", "test") for f in stand.table.fields):
+        # An evaluation between the last row of an epoch and the first of the next was run at the epoch's end.
+        lines, steps = anchors.tracks["step"]
+        after = np.minimum(np.searchsorted(lines, stand.lines, side="right"), len(lines) - 1)
+        inside = (lines[after] > stand.lines) & (steps[after] > stand.at)  # not at a restart
+        crossed = np.floor(steps[after] / length) > np.floor(stand.at / length)
+        if inside.any() and np.mean(crossed[inside]) > 0.8:
+            stand.at = np.ceil(stand.at / length - 1e-9) * length
+            if "epoch" in stand.clocks:
+                stand.clocks["epoch"] = np.ceil(stand.clocks["epoch"] - 1e-9)
 
 
 def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
@@ -267,7 +281,7 @@ def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
     for stand in stands:
         assert stand.at is not None
         table = stand.table
-        keep = _last_states(stand) if table.last else np.ones(len(stand.lines), dtype=bool)
+        keep = np.ones(len(stand.lines), dtype=bool)
         ranks = table.column("rank")
         several = np.unique(ranks) if ranks is not None else np.empty(0)
         for spec, store in zip(table.fields, table.columns, strict=True):
@@ -277,21 +291,14 @@ def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
             for rank in several if len(several) > 1 else [None]:
                 mask = keep if rank is None or ranks is None else keep & (ranks == rank)
                 who = None if rank is None else int(rank)
-                key = (spec.name, spec.split, spec.about, stand.clock, who, spec.window, spec.unit)
+                key = (spec.name, spec.split, spec.about, stand.clock, who, spec.window, spec.unit, table.last)
                 clocks = {clock: track[mask] for clock, track in stand.clocks.items()}
                 parts.setdefault(key, []).append((stand.lines[mask], values[mask], stand.at[mask], clocks))
     return tuple(_joined(key, tuple(found), file) for key, found in parts.items())
 
 
-def _last_states(stand: _Stand) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    assert stand.at is not None
-    if not len(stand.at):
-        return np.zeros(0, dtype=bool)
-    return np.append(stand.at[1:] != stand.at[:-1], True)
-
-
 def _joined(key: tuple[Any, ...], parts: tuple[Any, ...], file: str) -> Points:
-    name, split, about, clock, rank, window, unit = key
+    name, split, about, clock, rank, window, unit, last = key
     if len(parts) == 1:
         lines, values, at, clocks = parts[0]
         at = at.copy()
@@ -305,6 +312,10 @@ def _joined(key: tuple[Any, ...], parts: tuple[Any, ...], file: str) -> Points:
             other: np.concatenate([p[3].get(other, np.full(len(p[0]), np.nan)) for p in parts])[order]
             for other in names
         }
+    if last and len(at):  # of the states of a progress bar only the last counts
+        final = np.append(at[1:] != at[:-1], True)
+        lines, values, at = lines[final], values[final], at[final]
+        clocks = {other: track[final] for other, track in clocks.items()}
     return Points(
         name=name,
         values=values,

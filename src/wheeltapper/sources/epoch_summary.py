@@ -31,7 +31,8 @@ _KERAS = re.compile(
 )
 _KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
 _BLOCK = re.compile(
-    rf"^\W*(?:Train(?:ing)?|Val(?:idation)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*)?$"
+    r"^\W*(?!.*\b(?:batches|samples|images|set|size|steps|examples)\b)"
+    rf"(?:Train(?:ing)?|Val(?:idation)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*)?$"
 )
 _SURE = re.compile(
     r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: "
