@@ -319,10 +319,10 @@ def _string_trap(text: str) -> str | None:
         float(text)
     except ValueError:
         return None
-    return f"YAML 1.1 reads {text} as a string, not a number (write {_safe_float(text)})"
+    return f"YAML 1.1 reads {text} as a string, not a number (write {safe_float(text)})"
 
 
-def _safe_float(text: str) -> str:
+def safe_float(text: str) -> str:
     """The same number as YAML 1.1 reads it: a dot in the mantissa and a sign in the exponent."""
     number = float(text)
     if number != number or number in (float("inf"), float("-inf")):
