@@ -42,7 +42,7 @@ def _q(name: str, better: Better, unit: str | None, aliases: str, home: Split | 
 QUANTITIES: tuple[Quantity, ...] = (
     # objectives
     _q("loss", "down", None, "total_loss loss_total lm_loss training_loss validation_loss evaluation_loss "
-       "avg_loss average_loss mean_loss l_total l_g_total l_pix loss_tok objective cost loss_loss", "train"),
+       "avg_loss average_loss mean_loss l_total l_g_total l_pix loss_tok objective loss_loss", "train"),
     _q("nll", "down", "nats", "neg_log_likelihood negative_log_likelihood", None),
     _q("perplexity", "down", None, "ppl", None),
     _q("bits", "down", "bits", "bpc bpb bpd bits_per_dim bits_per_byte bits_per_char", None),
@@ -165,6 +165,11 @@ _HEADS = {
 }
 # ultralytics spells some components of the loss without the word: "train/box_om", "val/dfl".
 _BARE_LOSS = re.compile(r"^(box|cls|dfl|obj|seg|pose|kobj|l1|l2)(_(om|oo))?$")
+# Objectives that logs call by their own name.
+_LOSS_NAMES = re.compile(
+    r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
+    r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$"
+)
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
 
@@ -230,6 +235,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         return Meaning("loss", split, key, unit, "down", window)
     if re.fullmatch(r"(x_)?lr_?\d*(_?pg_?\d+)?", key) or (words and words[0] == "lr" and len(words) <= 3):
         return Meaning("lr", None, key if key[-1:] not in {"r", "0"} else None, unit, "neither", window)
+    if _LOSS_NAMES.match(key):
+        return Meaning("loss", split or "train", key, unit, "down", window)
     if "norm" in words and ("grad" in words or "gradient" in words):
         return Meaning("grad_norm", split, key, unit, "neither", window)
     return Meaning(None, split, None, unit, "unknown", window)

@@ -8,8 +8,9 @@ The model is no better than untrained; only the checkpoints before the onset are
 
 ## How it decides
 At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the
-gain was real (more than five times the noise of an evaluation, and a percentage point at least). Episode returns are judged on tenths of
-the run, because single episodes are noisy.
+gain was real (more than five times the noise of an evaluation, and a percentage point at least). Episode
+returns wander: they are judged on tenths of the run, the gain must exceed the spread of single episodes and a
+fifth of the level, and 85 % of it must be lost.
 
 ## When it is wrong
 A metric whose evaluation broke while the model did not: look at the training loss, and at the validity.
@@ -30,6 +31,7 @@ from wheeltapper.signs import seen, where
 ID = "collapsed"
 LIVE = True
 LOST = 0.70
+LOST_RETURN = 0.85
 POINT = 0.01  # a share that never rose by one percentage point had nothing to lose
 
 
@@ -70,7 +72,9 @@ def _return(series: Series) -> Finding | None:
     gain, drop = float(tenths[0] - tenths[best]), float(tenths[-1] - tenths[best])
     sigma = robust_sigma(bad - np.repeat(tenths, np.diff(np.linspace(0, len(bad), 11).astype(int)))) / np.sqrt(len(bad) / 10)
     p = p_of_drop(drop / max(sigma, 1e-12), 10, 0.5, 1)
-    if drop < LOST * gain or gain <= 5 * sigma or p > 1e-3:
+    episode = sigma * np.sqrt(len(bad) / 10)
+    size = max(abs(float(tenths[0])), abs(float(tenths[best])))
+    if drop < LOST_RETURN * gain or gain <= max(5 * sigma, episode, 0.2 * size) or p > 1e-3:
         return None
     cut = tenths[best] + drop / 2
     smooth = block_medians(bad, 50)[1]

@@ -11,8 +11,8 @@ The last checkpoint is not the one to keep, and training on makes it worse.
 curve (ST-03), so the fall is tested against a flat series of the same length, noise and autocorrelation,
 corrected for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters
 too: at least 5 % of what had been gained. From 15 % of the gain it makes the run ill; when the other
-validation scores hold their level it stays a watch, because a loss that rises while accuracy holds is
-over-confidence, not a worse model (OUT-10b).
+validation scores hold a decent level (a share above 30 %) a rising loss stays a watch, because a loss that
+rises while accuracy holds is over-confidence, not a worse model (OUT-10b).
 
 ## When it is wrong
 The validation set changed; the metric is evaluated on a different difficulty; the learning rate is still
@@ -24,6 +24,8 @@ KNOWLEDGE ST-03, OUT-04, OUT-10.
 
 from __future__ import annotations
 
+import numpy as np
+
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import Task
@@ -34,6 +36,7 @@ ID = "declined-after-peak"
 LIVE = False
 P = 1e-3
 NOTABLE, ILL = 0.05, 0.15  # shares of the gain; LOG.md 2026-11-16: no healthy record loses 5 %
+DECENT = 0.30
 OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of the best value
 
 
@@ -54,11 +57,16 @@ def look(
     out = []
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
-        ill = _size(series, fall) >= ILL and not only_loss
-        if only_loss and _size(series, fall) >= 2 * ILL:
-            ill = True  # so large a rise is not a matter of confidence alone
+        ill = _size(series, fall) >= ILL and not (only_loss and any(_decent(s) for s in held))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _decent(series: Series) -> bool:
+    """A score that is worth keeping: a share above 30 %; of other scores nothing is known, so they count."""
+    if series.unit not in ("%", "fraction") or series.better != "up":
+        return True
+    return float(np.nanmax(series.values)) > DECENT * (100.0 if series.unit == "%" else 1.0)
 
 
 def _size(series: Series, fall: Fall) -> float:

@@ -8,7 +8,8 @@ It is not one run. A sweep, a crash loop or a script called in a loop writes suc
 says nothing about the others.
 
 ## How it decides
-Exact, from positions that fall back to the start. The longest launch is the one judged; because the user
+Exact, from positions that fall back to the start; a launch that holds a fifth of all rows or more is the run,
+and the others were false starts. Else the longest launch is the one judged; because the user
 may have meant another, the answer about the whole is only suspected. When half of the launches end with
 a validation loss within 2 % of the logarithm of a small whole number, that is said too: they are at chance.
 
@@ -31,12 +32,17 @@ from wheeltapper.run.model import Run, Series
 ID = "many-launches"
 LIVE = False
 MANY = 10
+OWN = 0.2  # a launch with a fifth of all rows among ten or more is the run; the others were false starts
 
 
 def look(run: Run) -> Answer:
     launches = [s for s in run.segments if s.kind == "relaunch"]
     if len(launches) < MANY:
         return Clear(f"{len(launches)} relaunches from the start")
+    kept = sum(len(s) for s in run.series.values())
+    gone = sum(len(branch) for branches in run.dead.values() for branch in branches)
+    if kept > OWN * (kept + gone):
+        return Clear(f"{len(launches)} false starts, and one launch that holds {kept / (kept + gone):.0%} of all rows")
     text = f"one file holds {len(launches) + 1} launches from the start; only the longest is judged"
     loss = next((s for s in run.series.values() if s.quantity == "loss" and s.split in ("val", "test") and not s.part), None)
     chance = _chance(run, loss) if loss is not None else ""

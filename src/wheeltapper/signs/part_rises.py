@@ -14,6 +14,9 @@ block, the term is still at or near its highest level at the end, and the term i
 the total at least). The start is the first eighth, not the first row, because terms move in the first
 steps while the others are still large.
 
+It never makes a run ill: the box loss of a healthy two-stage detector rises in its first epochs, because
+only then boxes match at all.
+
 ## When it is wrong
 Terms that rise by design: KL and entropy terms, adversarial terms, annealed weights, regularisers. Names
 that say so are left out.
@@ -72,7 +75,7 @@ def _one(part: Series, end_total: float) -> Finding | None:
     onset = int(middles[int(np.argmax(levels > half))])
     index = int(np.flatnonzero(part.finite)[onset])
     text = f"{part.name} rises from {start:.4g} to {end:.4g} (from {where(part, index)} on) while the total loss falls"
-    return seen(ID, part, text, severity="ill", grade="is-p", onset=index, p=1e-6, first=start, last=end, factor=end / start)
+    return seen(ID, part, text, severity="watch", grade="suspected", onset=index, p=1e-6, first=start, last=end, factor=end / start)
 
 
 _n = 80
