@@ -72,6 +72,9 @@ def blocks(path: Path, notes: list[Note], *, block: int = BLOCK_BYTES) -> Iterat
                         notes.append(_too_long(name, line, skipped))
                         skipped = 0
                     data = b"" if end < 0 else data[end:]  # keeps the line end, so that numbers stay right
+                if len(rest) + data.find(b"\n") > LINE_LIMIT:
+                    notes.append(_too_long(name, line, len(rest) + data.find(b"\n")))
+                    data, rest = data[data.find(b"\n") :], b""
                 cut = data.rfind(b"\n") + 1
                 if cut:
                     whole = rest + data[:cut]

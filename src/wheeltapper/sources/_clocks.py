@@ -67,8 +67,9 @@ def clocks_of(table: Table) -> Clocks:
     facts: list[Fact] = []
     if "step" in found and "epoch" in found and counted_anew(found["epoch"], found["step"]):
         per_epoch, how = steps_per_epoch(found["epoch"], found["step"])
-        found["step"] = (found["epoch"] - np.nanmin(found["epoch"])) * per_epoch + found["step"]
-        facts.append(Fact("steps_per_epoch", per_epoch, f"{table.file}: {how}", derived=True))
+        first = 0.0 if float(np.nanmin(found["epoch"])) < 1 else 1.0  # a resumed log begins later, not at its minimum
+        found["step"] = (found["epoch"] - first) * per_epoch + found["step"]
+        facts.append(Fact("steps_per_epoch", int(per_epoch), f"{table.file}: {how}", derived=True))
         notes.append(Note(f"steps are counted anew in every epoch; {how}", table.file))
     for clock in ("step", "epoch", "sample", "token", "second"):
         if clock in found:
@@ -165,7 +166,7 @@ def steps_per_epoch(epoch: Floats, step: Floats) -> tuple[float, str]:
     low = last + 1 if float(np.nanmin(step)) == 0 else last
     if every <= 1:
         return low, f"{low:g} steps in a whole epoch"
-    return low, f"the last step told in a whole epoch is {last:g}, told every {every:g}: {low:g} to {last + every:g}"
+    return low, f"the last step told in a whole epoch is {last:g}, told every {every:g}: {low:g} to {low + every - 1:g}"
 
 
 def said_positions(column: Floats) -> Floats:

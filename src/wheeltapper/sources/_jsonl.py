@@ -119,13 +119,20 @@ def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bo
                         columns[name] = np.full(count, HOLE)
                     columns[name][row] = _MARK_VALUE.get(found, found) if marked else found
                 else:
-                    _say(builder, name, found, first + row, base + row)
+                    _say(builder, name, _as_written(found) if marked else found, first + row, base + row)
     lines = np.arange(first, first + count, dtype=np.int64)
     builder.add_columns(lines, {k: c for k, c in columns.items() if bool((c != HOLE).any())})
     return True
 
 
 _MARK_VALUE = {NAN_MARK: np.nan, POS_MARK: np.inf, NEG_MARK: -np.inf}
+
+
+def _as_written(text: str | None) -> str | None:
+    """A word that looked like a bare NaN inside a sentence, put back."""
+    for word, mark in _MARK_TEXT.items() if text else ():
+        text = (text or "").replace(mark.decode(), word.decode())
+    return text
 
 
 def _unmarked(column: Floats) -> Floats:

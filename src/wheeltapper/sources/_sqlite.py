@@ -14,9 +14,18 @@ MAGIC = b"SQLite format 3\x00"
 STEPS_LIMIT = 2_000  # progress callbacks of 1M virtual-machine steps: some minutes; a hostile view never ends
 
 
-def names_in(head: Head, *needed: bytes) -> bool:
-    """Does the schema, which SQLite keeps as text near the start of the file, name all of these?"""
-    return head.data.startswith(MAGIC) and all(word in head.data for word in needed)
+def has_columns(head: Head, table: str, *needed: str) -> bool:
+    """Does the database have the table with these columns? Asked of SQLite itself, beyond the head: the
+    schema of a store with many tables does not lie at the start of the file."""
+    if not head.data.startswith(MAGIC):
+        return False
+    with opened(head.path, []) as db:
+        if db is None:
+            return False
+        try:
+            return set(needed) <= set(columns_of(db, table))
+        except sqlite3.Error:
+            return False
 
 
 @contextmanager

@@ -15,10 +15,11 @@ import numpy as np
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.sources.record import ClockName, Event, Fact, Floats, Ints, Note, Points, Reading, Window
 
-HOLE = -7.777777777777777e-301  # no run logs it; as text it survives any number parser unchanged
-NAN_MARK = -7.777777777777778e-301  # stand-ins for what JSON cannot say, replaced after parsing
-POS_MARK = -7.777777777777779e-301
-NEG_MARK = -7.777777777777776e-301
+HOLE = -7.7701e-301  # no run logs it; as text it survives any number parser unchanged
+NAN_MARK = -7.7702e-301  # stand-ins for what JSON cannot say, replaced after parsing
+POS_MARK = -7.7703e-301
+NEG_MARK = -7.7704e-301
+TEXT_LIMIT = 1 << 20  # of one cell: an echoed configuration is some 100 KB
 MANY_TEXTS = 1_000_000  # cells of one column that are words; further ones are not kept
 
 
@@ -101,7 +102,7 @@ class Table:
             says = stated if isinstance(stated, Stated) else stated(name)
             out.append(
                 Points(
-                    name=name,
+                    name=name.strip(),
                     values=column[here] if key else column,
                     at=positions,
                     clock=clock,
@@ -142,8 +143,9 @@ class Table:
     ) -> Reading:
         """What the file told; `words` are columns of text that the reader has already used."""
         told = tuple(points)
-        if not told and len(self):
-            notes = [*notes, Note("there are rows, but no numbers beside their positions", self.file)]
+        if not told:
+            said = "no numbers stand beside the positions of the rows" if len(self) else "it holds no rows of numbers"
+            notes = [*notes, Note(said, self.file)]
         return Reading(
             self.file,
             format,
@@ -200,7 +202,7 @@ class TableBuilder:
         """A cell of the row that is being built (or of `row`) that is not a number."""
         cells = self.texts.setdefault(name, {})
         if len(cells) < MANY_TEXTS:
-            cells[self.rows if row is None else row] = intern(text) if len(text) < 32 else text
+            cells[self.rows if row is None else row] = intern(text) if len(text) < 32 else text[:TEXT_LIMIT]
 
     def count(self, what: str, line: int, level: str = "lost") -> None:
         """Something that happened on a line; told once, with how often. `{n}` in `what` is the count."""

@@ -17,5 +17,6 @@ def sniff(head: Head) -> float:
 
 def read(path: Path) -> list[Reading]:
     notes: list[Note] = []
-    whole(path, notes)
+    if whole(path, notes):
+        notes.append(Note("not a Git LFS pointer", str(path)))
     return [Reading(str(path), FORMAT, notes=tuple(notes))]

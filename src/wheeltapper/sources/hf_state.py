@@ -70,7 +70,7 @@ def read(path: Path) -> list[Reading]:
         notes.append(Note("no `log_history` in it", file, level="lost"))
     else:
         end = _scan(text, started.end(), builder, summary)
-    state = _state(text, started.end() if started else 0, end)
+    state = _state(text, started.end() if started else 0, end, builder)
     table = builder.table()
     step = said_positions(table.columns["step"]) if "step" in table.columns else None
     epoch = said_positions(table.columns["epoch"]) if "epoch" in table.columns else None
@@ -128,13 +128,14 @@ def _scan(text: str, at: int, builder: TableBuilder, summary: dict[str, Any]) ->
             add_row(builder, number if one_line else line, entry)
 
 
-def _state(text: str, start: int, end: int) -> dict[str, Any]:
+def _state(text: str, start: int, end: int, builder: TableBuilder) -> dict[str, Any]:
     """The scalars beside the history."""
     around = text[:start] + "]" + text[end:] if start else text
     try:
         value = json.loads(around)
         return value if isinstance(value, dict) else {}
     except (ValueError, RecursionError):
+        builder.count("what stands beside the history is cut or damaged", text.count("\n", 0, end) + 1)
         found: dict[str, Any] = {}
         for key, raw in _SCALAR.findall(around[:100_000]):
             try:

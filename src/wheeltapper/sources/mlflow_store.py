@@ -17,7 +17,7 @@ import yaml
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import blocks, first_rows, whole
 from wheeltapper.sources._settings import settings_tree
-from wheeltapper.sources._sqlite import columns_of, names_in, opened, rows_of
+from wheeltapper.sources._sqlite import columns_of, has_columns, opened, rows_of
 from wheeltapper.sources._table import Table, TableBuilder
 from wheeltapper.sources._text import decode, number
 from wheeltapper.sources.record import ClockName, Fact, Floats, Note, Points, Reading
@@ -30,15 +30,15 @@ STEP, SECOND = "\x00step", "\x00second"  # cannot clash with the name of a metri
 
 _LINE = re.compile(r"(\d{12,14}) (\S+)(?: (-?\d+)(?: (\S+) (\S+))?)?\Z")
 _RUN_ID = re.compile(r"[0-9a-f]{32}\Z")
-_META = (b"artifact_uri:", b"lifecycle_stage:")
+_META = re.compile(rb"^artifact_(?:uri|location):", re.MULTILINE)  # of a run; of an experiment
 
 
 def sniff(head: Head) -> float:
-    if names_in(head, b"metrics", b"run_uuid", b"is_nan"):
+    if has_columns(head, "metrics", "run_uuid", "key", "value", "timestamp"):
         return 0.97
     if head.looks_binary:
         return 0.0
-    if head.name == "meta.yaml" and all(word in head.data for word in _META):
+    if head.name == "meta.yaml" and b"lifecycle_stage:" in head.data and _META.search(head.data):
         return 0.97
     rows = first_rows(head, 20)
     if rows and all(_LINE.match(row) for row in rows):
@@ -91,9 +91,11 @@ def _metric(path: Path) -> Reading:
                 continue
             found = _LINE.match(text)
             value = number(found[2]) if found else None
+            if i == len(lines) - 1:  # every line is written with its end: this one may lack digits
+                main.count("the last line is cut; it is left out", first + i)
+                continue
             if found is None or value is None:
-                cut = i == len(lines) - 1
-                main.count("the last line is cut" if cut else "{n} lines are no metric", first + i)
+                main.count("{n} lines are no metric", first + i)
                 continue
             builder = builders.setdefault(found[4], TableBuilder(str(path)))
             row = [(name, _infinite(value)), (SECOND, float(found[1]) / 1000)]
@@ -101,7 +103,8 @@ def _metric(path: Path) -> Reading:
     points: list[Points] = []
     for about, builder in builders.items():
         points += _points(builder.table(), about)
-    return Reading(str(path), FILES, tuple(points), notes=tuple(main.table().notes), key=run)
+    notes = main.table().notes or ([] if points else [Note("it holds no metric", str(path))])
+    return Reading(str(path), FILES, tuple(points), notes=tuple(notes), key=run)
 
 
 def _points(table: Table, about: str | None = None) -> tuple[Points, ...]:
@@ -155,8 +158,11 @@ def _meta_reading(path: Path) -> Reading:
     meta = _meta(path, notes)
     file = str(path)
     run = meta.get("run_id") or meta.get("run_uuid")
-    told = ("run_name", "status", "start_time", "end_time", "experiment_id", "source_version", "lifecycle_stage")
-    facts = tuple(Fact(key, meta[key], file) for key in told if meta.get(key) not in (None, ""))
+    told = ("name", "run_name", "status", "start_time", "end_time", "experiment_id", "lifecycle_stage")
+    names = {"name": "run_name" if run else "experiment"}  # older runs have a name, experiments always
+    facts = tuple(Fact(names.get(key, key), meta[key], file) for key in told if meta.get(key) not in (None, ""))
+    if not facts:
+        notes.append(Note("it says nothing about a run", file))
     return Reading(file, FILES, facts=facts, notes=tuple(notes), key=str(run) if run else None)
 
 

@@ -82,7 +82,7 @@ def _mmcv(table: Table) -> Reading:
     train: Mask = mode == "train"
     epoch = said_positions(table.columns["epoch"]) if "epoch" in table.columns else np.ones(len(table))
     inner = said_positions(table.columns["iter"]) if "iter" in table.columns else np.arange(1.0, len(table) + 1)
-    clocks = _positions(table, train, epoch, inner)
+    clocks = _positions(table, train, (mode == "val") | (mode == "test"), epoch, inner)
     facts, configs = _meta(table)
     note = Note("mmcv rounds what it logs to 5 decimals: an lr of 0 or 1e-05 may be smaller or larger", table.file)
     skip = {"epoch", "iter"}
@@ -104,14 +104,14 @@ def _in_training(name: str) -> Stated:
     return Stated("batch" if name.startswith(("lr", "momentum", "memory")) else "window", "train")
 
 
-def _positions(table: Table, train: Mask, epoch: Floats, inner: Floats) -> Clocks:
+def _positions(table: Table, train: Mask, val: Mask, epoch: Floats, inner: Floats) -> Clocks:
     """Steps of the run and fractions of epochs for every row."""
     if not bool(train.any()):
         return Clocks("epoch", epoch)
     e, i = epoch[train], inner[train]
     at = np.full(len(epoch), np.nan)
     if counted_anew(e, i):
-        per_epoch, how, exact = _per_epoch(epoch, inner, train)
+        per_epoch, how, exact = _per_epoch(e, i, inner[val])
         fact = Fact("steps_per_epoch", int(per_epoch), f"{table.file}: {how}", derived=True)
         at[train] = (e - 1) * per_epoch + i
         at[~train] = epoch[~train] * per_epoch  # validation stands at the end of its epoch
@@ -121,7 +121,7 @@ def _positions(table: Table, train: Mask, epoch: Floats, inner: Floats) -> Clock
     # One epoch, or an IterBasedRunner, whose iter runs through: validation stands where training stood.
     at[train] = i
     at = said_positions(np.where(np.isnan(at), HOLE, at))
-    ends = {float(x) for x in inner[~train & (epoch == 1)]} if not bool(np.any(np.diff(e) > 0)) else set()
+    ends = {float(x) for x in inner[val & (epoch == 1)]} if not bool(np.any(np.diff(e) > 0)) else set()
     if len(ends) == 1 and (end := ends.pop()) >= float(i.max()) and _near(i, end):
         at = np.where(train, at, end)
         fact = Fact("steps_per_epoch", int(end), f"{table.file}: iter of the validation row", derived=True)
@@ -129,10 +129,10 @@ def _positions(table: Table, train: Mask, epoch: Floats, inner: Floats) -> Clock
     return Clocks("step", at)
 
 
-def _per_epoch(epoch: Floats, inner: Floats, train: Mask) -> tuple[float, str, bool]:
-    low, how = steps_per_epoch(epoch[train], inner[train])
-    ends = np.unique(inner[~train])
-    if len(ends) == 1 and low <= ends[0] and _near(inner[train], float(ends[0])):
+def _per_epoch(epoch: Floats, inner: Floats, told: Floats) -> tuple[float, str, bool]:
+    low, how = steps_per_epoch(epoch, inner)
+    ends = np.unique(told)
+    if len(ends) == 1 and low <= ends[0] and _near(inner, float(ends[0])):
         return float(ends[0]), f"iter of the validation rows is {ends[0]:g}, the end of the epoch", True
     return max(low, 1.0), how, False
 
@@ -181,7 +181,7 @@ def _mmengine(table: Table) -> Reading:
     at = np.where(by_iter, step, at)
     skip = {"step", "iter", "epoch"}
     told = table.points("step", at, others, skip=skip, rows=train, stated=_in_training)
-    told += table.points("step", at, others, skip=skip, rows=~train, stated=Stated("eval", "val"))
+    told += table.points("step", at, others, skip=skip, rows=~train & (step != HOLE), stated=Stated("eval", "val"))
     return table.reading(MMENGINE, told, facts=facts)
 
 

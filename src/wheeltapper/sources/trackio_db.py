@@ -12,7 +12,7 @@ import numpy as np
 from wheeltapper.sources import Head
 from wheeltapper.sources._jsonl import add_row
 from wheeltapper.sources._settings import settings_tree
-from wheeltapper.sources._sqlite import columns_of, names_in, opened, rows_of
+from wheeltapper.sources._sqlite import columns_of, has_columns, opened, rows_of
 from wheeltapper.sources._table import TableBuilder
 from wheeltapper.sources._text import seconds
 from wheeltapper.sources.record import ClockName, Event, Fact, Floats, Note, Reading
@@ -22,7 +22,7 @@ STEP, SECOND = "\x00step", "\x00second"  # cannot clash with the name of a metri
 
 
 def sniff(head: Head) -> float:
-    return 0.95 if names_in(head, b"metrics", b"run_name", b"step") and b"run_uuid" not in head.data else 0.0
+    return 0.95 if has_columns(head, "metrics", "run_name", "step", "metrics") else 0.0
 
 
 def read(path: Path) -> list[Reading]:
@@ -107,7 +107,7 @@ def _configs(db: Any, file: str, notes: list[Note]) -> dict[str, Any]:
     key = "run_id" if "run_id" in has else "run_name"
     found = {}
     for number, run, cell in rows_of(db, f"SELECT rowid, {key}, config FROM configs", notes, file):
-        values = _object(cell)
+        values = {k: v for k, v in (_object(cell) or {}).items() if not k.startswith("_")}  # its own notes
         if values:
             found[str(run)] = settings_tree(values, file, number if isinstance(number, int) else 1, "trackio config")
     return found

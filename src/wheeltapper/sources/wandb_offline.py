@@ -136,8 +136,8 @@ class _Log:
             elif field.number == RUN:
                 self._run(number, body)
             elif field.number == METRIC:
-                told = [_text(body, f) for f in fields(body, 0, len(body)) if f.number == STEP_METRIC and f.wire == BYTES]
-                self.step_metrics.update(dict.fromkeys(told))
+                over = (f for f in fields(body, 0, len(body)) if f.number == STEP_METRIC and f.wire == BYTES)
+                self.step_metrics.update((_text(body, f), None) for f in over)
             elif field.number == EXIT:
                 code = next((signed(f.value) for f in fields(body, 0, len(body)) if f.number == 1), 0)
                 self.facts["exit_code"] = Fact("exit_code", code, f"{self.file}: record {number}")
@@ -146,9 +146,8 @@ class _Log:
             elif field.number == ALERT:
                 words = [_text(body, f) for f in fields(body, 0, len(body)) if f.wire == BYTES and f.number in (1, 2)]
                 self.events.append(Event("warning", ": ".join(words)[:500], self.file, number))
-            elif field.number == ENVIRONMENT:
-                if said := _environment(body):
-                    self.facts["environment"] = Fact("environment", said, f"{self.file}: record {number}")
+            elif field.number == ENVIRONMENT and (said := _environment(body)):
+                self.facts["environment"] = Fact("environment", said, f"{self.file}: record {number}")
 
     def _history(self, number: int, body: bytes) -> None:
         row: dict[str, Any] = {}

@@ -32,4 +32,7 @@ def read(path: Path) -> list[Reading]:
         return [Reading(file, FORMAT, notes=(*notes, Note("not valid JSON", file, level="lost")))]
     if not isinstance(value, dict):
         return [Reading(file, FORMAT, notes=(*notes, Note("not a JSON object", file, level="lost")))]
-    return [Reading(file, FORMAT, facts=tuple(summary_facts(value, file)), notes=tuple(notes))]
+    facts = summary_facts(value, file)
+    if not facts and not notes:
+        notes.append(Note("it holds no values", file))
+    return [Reading(file, FORMAT, facts=tuple(facts), notes=tuple(notes))]

@@ -1,0 +1,220 @@
+"""Lightning, Keras, ultralytics, timm, Stable-Baselines, OpenAI logger, and tables of no known make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wheeltapper.sources import head_of, ranked, readings_of
+from wheeltapper.sources.record import Points, Reading
+
+RECORDS = Path(__file__).resolve().parents[1] / "records"
+
+
+def read(name: str, format: str) -> Reading:
+    (reading,) = readings_of(RECORDS / name)
+    assert reading.format == format
+    return reading
+
+
+def series(reading: Reading, name: str) -> Points:
+    (found,) = [p for p in reading.points if p.name == name]
+    return found
+
+
+def same(values: np.ndarray, wanted: list[float]) -> None:
+    np.testing.assert_array_equal(values, np.array(wanted, dtype=float))
+
+
+def texts(reading: Reading) -> str:
+    return "\n".join(note.text for note in reading.notes)
+
+
+def test_lightning_rows_are_sparse_and_nan_is_not_a_hole() -> None:
+    reading = read("lightning/metrics.csv", "Lightning metrics.csv")
+    step = series(reading, "train_loss_step")
+    same(step.values, [0.75, np.nan, np.inf])
+    same(step.at, [49, 99, 149])
+    same(step.lines, [3, 4, 7])
+    assert (step.clock, step.window) == ("step", "batch")
+    epoch = series(reading, "train_loss_epoch")
+    same(epoch.values, [0.7, 0.4])
+    assert epoch.window == "epoch"
+    same(series(reading, "val_loss").clocks["epoch"], [0, 1])
+    same(series(reading, "lr-AdamW").at, [0])  # a row of LearningRateMonitor tells no epoch
+    assert reading.notes == ()
+
+
+def test_lightning_is_known_by_its_holes_when_renamed(tmp_path: Path) -> None:
+    copy = tmp_path / "renamed.csv"
+    copy.write_bytes((RECORDS / "lightning/metrics.csv").read_bytes())
+    assert readings_of(copy)[0].format == "Lightning metrics.csv"
+
+
+def test_keras_appends_without_a_header_and_writes_na() -> None:
+    reading = read("keras/training.log", "Keras CSVLogger")
+    loss = series(reading, "loss")
+    same(loss.at, [0, 1, 0, 1, 2])  # the second training begins again: it is told, not repaired
+    same(loss.values, [1.25, 1.0, 1.5, np.nan, 0.5])
+    assert (loss.clock, loss.window, loss.split) == ("epoch", "epoch", "train")
+    held = series(reading, "val_loss")
+    same(held.values, [1.1, 1.4, np.inf, 0.6])
+    assert (held.window, held.split) == ("eval", "val")
+    same(series(reading, "val_accuracy").values, [0.55, 0.45, 0.65, 0.7])
+    same(series(reading, "val_accuracy[1]").values, [0.8])
+
+
+def test_keras_with_semicolons_and_decimal_commas() -> None:
+    reading = read("keras/training_semicolon.log", "Keras CSVLogger")
+    same(series(reading, "loss").values, [1.25, 1.0, 1.5, np.nan])
+    same(series(reading, "lr").values, [0.001] * 4)
+
+
+def test_ultralytics_generations() -> None:
+    five = read("ultralytics/results_v5.csv", "ultralytics results.csv")
+    same(series(five, "train/box_loss").values, [0.1175, 0.1075])
+    same(series(five, "metrics/precision").values, [0.0052, np.nan])
+    assert series(five, "x/lr0").split is None
+    eight = read("ultralytics/results_v8.csv", "ultralytics results.csv")
+    held = series(eight, "val/box_loss")
+    same(held.values, [1.75, np.nan, 1.5])
+    same(held.at, [1, 2, 3])
+    same(held.clocks["second"], [10.5, 21.0, 31.5])
+    assert (held.split, held.window) == ("val", "eval")
+    assert series(eight, "train/cls_loss").window == "epoch"
+    assert [p.name for p in eight.points if p.name in ("epoch", "time")] == []
+
+
+def test_yolov5_results_txt_has_no_header() -> None:
+    reading = read("ultralytics/results.txt", "YOLOv5 results.txt")
+    same(series(reading, "train/cls_loss").values, [0, np.nan])
+    same(series(reading, "metrics/mAP_0.5:0.95").values, [0.2091, 0.3161])
+    same(series(reading, "val/obj_loss").values, [0.001953, 0.001873])
+    memory = series(reading, "gpu_mem")
+    assert (memory.unit, memory.values[0], memory.clock) == ("GB", 3.01, "epoch")
+    assert [(f.name, f.value) for f in reading.facts] == [("total_epochs", 3)]
+
+
+def test_yolov3_wrote_f1_where_yolov5_writes_map() -> None:
+    reading = read("ultralytics/results_v3.txt", "YOLOv5 results.txt")
+    same(series(reading, "metrics/F1").values, [0.267, 0.375, 0.480])
+    assert "metrics/mAP_0.5:0.95" not in {p.name for p in reading.points}
+
+
+def test_timm_lists_tensors_and_thousands() -> None:
+    reading = read("timm/summary.csv", "timm summary.csv")
+    same(series(reading, "train_lr").values, [1e-6, 5e-5, 4e-5])
+    same(series(reading, "train_lr[1]").values, [1e-7, 5e-6, 4e-6])
+    same(series(reading, "train_loss").values, [6.25, 5.75, np.nan])
+    same(series(reading, "eval_loss").values, [5.5, 5.25, 5.0])  # tensor(5.0)
+    same(series(reading, "eval_top5").values, [2.5, 5.5, 1012.5])
+    assert series(reading, "eval_loss").clocks["second"][0] == 1639102424.25
+
+
+def test_timm_groups_that_agree_are_one_series(tmp_path: Path) -> None:
+    file = tmp_path / "summary.csv"
+    file.write_text('epoch,train_loss,train_lr,eval_loss\n0,1.5,"[0.1, 0.1]",2.5\n1,1.25,"[0.2, 0.2]",2.0\n')
+    assert [p.name for p in readings_of(file)[0].points] == ["train_loss", "train_lr", "eval_loss"]
+
+
+def test_sb3_monitor_counts_episodes_and_their_steps() -> None:
+    reading = read("sb3/0.monitor.csv", "SB3 monitor.csv")
+    reward = series(reading, "r")
+    same(reward.values, [-13.5, -44.25, np.nan])
+    assert reward.clock == "row"
+    same(reward.clocks["step"], [11, 40, 100])
+    same(reward.clocks["second"], [1.25, 1.5, 2.75])
+    same(reward.lines, [3, 4, 5])
+    assert {f.name: f.value for f in reading.facts} == {"t_start": 1652871292.5, "env_id": "Ant-v3"}
+
+
+def test_sb3_progress() -> None:
+    reading = read("sb3/progress.csv", "SB3 progress.csv")
+    loss = series(reading, "train/loss")
+    same(loss.values, [0.75, np.nan])
+    same(loss.at, [4096, 6144])
+    same(loss.clocks["second"], [3.25, 5.0])
+    assert series(reading, "rollout/ep_rew_mean").window == "running"
+
+
+def test_openai_logger() -> None:
+    reading = read("openai/progress.csv", "OpenAI logger progress.csv")
+    same(series(reading, "loss_q0").values, [97.5, 28.25])
+    norm = series(reading, "grad_norm")
+    same(norm.values, [125.5, 72.25, np.inf])
+    same(norm.clocks["sample"], [256, 2816, 5376])
+    assert norm.clock == "step"
+
+
+def test_a_table_of_no_known_make() -> None:
+    reading = read("generic/quirks.csv", "CSV table")
+    loss = series(reading, "loss")
+    same(loss.values, [2.5, np.nan, np.inf, -np.inf, 2.25])
+    same(loss.at, [1000, 2000, 3000, 4000, 500])
+    same(loss.lines, [2, 3, 5, 7, 10])
+    assert loss.clock == "step"
+    same(np.diff(loss.clocks["second"]), [60, 60, 0, 3480])
+    same(series(reading, "acc").values, [12.5, 25.0, 37.5, 15.0])
+    same(series(reading, "lr").values, [1e-3, 1e-3, 1e-4, 1e-4, 1e-3])
+    (launch,) = reading.events
+    assert (launch.kind, launch.line) == ("start", 9)
+    told = texts(reading)
+    assert "3 merge-conflict marks left out" in told
+    assert "`model`: 5 cells not numbers" in told
+    assert "the last line is cut in the middle of a row" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "clock"),
+    [
+        ("1,2.5\n2,2.25\n3,2.0\n", ["column 1", "column 2"], "row"),
+        ("step\tloss\n1\t2.5\n2\t2.25\n", ["loss"], "step"),
+        ("iteration;loss\n1;2,5\n2;2,25\n", ["loss"], "step"),
+        ("\ufeffepoch,loss\n1,2.5\n2,2.25\n", ["loss"], "epoch"),
+        ("epoch,loss\r1,2.5\r2,2.25\r", ["loss"], "epoch"),
+        ("loss\n2.5\n2.25\n", ["loss"], "row"),
+        ("tokens,loss\n1000,2.5\n2000,2.25\n", ["loss"], "token"),
+    ],
+)
+def test_shapes_of_tables(tmp_path: Path, text: str, names: list[str], clock: str) -> None:
+    file = tmp_path / "log.csv"
+    file.write_bytes(text.encode())
+    (reading,) = readings_of(file)
+    assert [p.name for p in reading.points] == names
+    assert {p.clock for p in reading.points} == {clock}
+    same(reading.points[-1].values[:2], [2.5, 2.25])
+
+
+def test_a_header_with_other_columns_in_the_middle(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("step,loss\n1,2.5\n2,2.0\nstep,acc,loss\n1,0.5,2.25\n")
+    (reading,) = readings_of(file)
+    same(series(reading, "loss").values, [2.5, 2.0, 2.25])
+    same(series(reading, "acc").lines, [5])
+
+
+def test_a_row_too_long_is_told_and_does_not_shift_others(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("step,loss,acc\n1,2.5,0.5\n2,2.0\n3,1.75,0.75,9\n")
+    (reading,) = readings_of(file)
+    same(series(reading, "loss").values, [2.5, 2.0, 1.75])
+    same(series(reading, "acc").values, [0.5, 0.75])
+    assert "longer than the header" in texts(reading)
+    assert "shorter than the header" in texts(reading)
+
+
+def test_utf16_tables_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_bytes("step,loss\n1,2.5\n2,2.25\n".encode("utf-16"))
+    (reading,) = readings_of(file)
+    same(series(reading, "loss").values, [2.5, 2.25])
+
+
+def test_known_formats_win_over_the_generic_reader() -> None:
+    for name in ("lightning/metrics.csv", "timm/summary.csv", "sb3/progress.csv", "openai/progress.csv"):
+        claims = list(ranked(head_of(RECORDS / name)))
+        generic = [claim for claim, module in claims if module.__name__.endswith("generic_csv")]
+        assert generic
+        assert generic[0] <= 0.3 < claims[0][0]
