@@ -29,6 +29,13 @@ _WORDS = (
     "initialized logger", "trial 1 of", "timing run", "curriculum", "load_state", "stopped",
 )  # fmt: skip
 
+
+def is_boring(text: str) -> bool:
+    """Whether a line holds none of the words that events and tracebacks are made of."""
+    low = text.lower()
+    return 'file "' not in low and not any(word in low for word in _WORDS)
+
+
 # First match wins. Words of configurations ("resume: None", "nan_check=True") must not match.
 _PATTERNS: tuple[tuple[EventKind, tuple[str, ...]], ...] = (
     ("oom", (

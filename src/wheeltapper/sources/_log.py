@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wheeltapper.sources._bars import BAR, bar_state
 from wheeltapper.sources._echo import EchoScanner
-from wheeltapper.sources._events import EventScanner
+from wheeltapper.sources._events import EventScanner, is_boring
 from wheeltapper.sources._place import Placed, place
 from wheeltapper.sources._rows import Explain, RowReader
 from wheeltapper.sources._text import chunks, number
@@ -74,7 +74,7 @@ def read_log(
     for chunk in chunks(path, notes):
         if rows is None:
             every = is_numbered(chunk.lines) if numbered is None else numbered
-            rows = RowReader(explain, numbered=every)
+            rows = RowReader(explain, numbered=every, boring=is_boring)
             echo, events = EchoScanner(file, numbered=every), EventScanner(file, numbered=every)
         left = rows.take_all(chunk.numbers, chunk.lines)
         drawn = [(n, text) for n, text in left if "%|" in text and BAR.search(text)]
@@ -89,6 +89,8 @@ def read_log(
                 facts.extend(other(n, text))
     if rows is None:
         return Reading(file, format_name, notes=(*notes, Note("the file is empty", file)))
+    if rows.lost:
+        notes.append(Note(f"{rows.lost} rows hold something that is no number and were left out", file, level="lost"))
     if last_bar[0] > max((t.lines[-1] for t in rows.tables.values() if len(t.lines)), default=0):
         state = bar_state(last_bar[1])
         facts.append(Fact("progress", state, f"{file}:{last_bar[0]}, the last progress bar"))

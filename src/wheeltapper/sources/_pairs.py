@@ -19,7 +19,7 @@ _SPACED = re.compile(
     rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s+(?P<value>[-+]?(?:\d+\.\d+"
     rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
 )
-_TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]+)")
+_TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
     r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
     r"|update|epoch|ep|batch(?:_idx)?|minibatch)"

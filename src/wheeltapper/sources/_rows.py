@@ -9,57 +9,19 @@ at just that place, and only to the characters seen there, so that a new field i
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
-import numpy as np
+from wheeltapper.sources._columns import CONSTANT, Field, Role, Table
+from wheeltapper.sources._text import NO_PREFIX, Prefix, number, prefix_of
 
-from wheeltapper.sources._text import NO_PREFIX, Prefix, _value, prefix_of, seconds
-from wheeltapper.sources.record import Floats, Ints, Window
+__all__ = ["CONSTANT", "Explain", "Field", "Role", "Row", "RowReader", "Table"]
 
-Role = Literal[
-    "value",
-    "step",
-    "micro_step",
-    "epoch",  # as printed, whole or with a fraction
-    "inner",  # position inside the epoch, in steps
-    "inner_sample",  # position inside the epoch, in samples
-    "sample",
-    "token",
-    "second",
-    # Constants of the run, printed on every row: they stay part of the shape.
-    "per_epoch",
-    "total_steps",
-    "total_epochs",
-    "bar_total",  # the length of a progress bar that names no epoch: an epoch's or the whole run's
-    # The logger's own.
-    "time",
-    "rank",
-]
-CONSTANT = {"per_epoch", "total_steps", "total_epochs", "bar_total"}
 MAX_SHAPES = 200  # a log with more kinds of rows is not a log; further kinds are read without the fast path
+NOISE_MET = 20  # the same words so often without being a row or an event: talk, not worth a second look
+NOISE_KINDS = 20_000
+NOISE_LENGTH = 400
 MAX_WIDENINGS = 60  # each costs one compilation, about a millisecond
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One number on a line: what it is and where it stands."""
-
-    name: str
-    start: int
-    end: int
-    role: Role = "value"
-    unit: str | None = None
-    split: str | None = None
-    about: str | None = None
-    window: Window | None = None
-    scale: float = 1.0  # kimg -> 1000 samples
-
-    def key(self, text: str) -> tuple[object, ...]:
-        constant = text if self.role in CONSTANT else None
-        return (self.name, self.role, self.unit, self.split, self.about, self.window, self.scale, constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,65 +37,11 @@ class Row:
 
 Explain = Callable[[str, int], Row | None]
 
-_NUM = r"([-+]?+(?:[\d.]++(?:[eE][-+]?+\d++)?+|(?i:nan(?:\(\w+\))?+|inf(?:inity)?+)))"
-_NUM_COMMA = r"([-+]?+(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|[\d.]++(?:[eE][-+]?+\d++)?+|(?i:nan|inf)))"
+_WORD = r"[-+]?(?i:nan(?:\(\w+\))?|inf(?:inity)?)"
+_NUM = rf"([-+]?+[\d.][-+.\deE]*+|{_WORD})"  # loose and fast: what is no number is found when it is parsed
+_NUM_COMMA = rf"([-+]?+\d{{1,3}}(?:,\d{{3}})++(?:\.\d++)?+|[-+]?+[\d.][-+.\deE]*+|{_WORD})"
 _SPACE = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
-
-
-class Table:
-    """All rows with the same fields, as columns."""
-
-    def __init__(self, fields: tuple[Field, ...], *, last: bool, anchor: bool) -> None:
-        self.fields = fields
-        self.last = last
-        self.anchor = anchor
-        self.constants: dict[str, float] = {}
-        self.lines = array("q")
-        self.columns = [array("d") for _ in fields]
-        self._numbers: list[int] = []
-        self._rows: list[tuple[str, ...]] = []
-
-    def put(self, line: int, values: tuple[str, ...]) -> None:
-        self._numbers.append(line)
-        self._rows.append(values)
-
-    def flush(self) -> None:
-        """Turn the rows of this chunk from text into numbers."""
-        if not self._rows:
-            return
-        self.lines.extend(self._numbers)
-        for spec, store, texts in zip(self.fields, self.columns, zip(*self._rows, strict=True), strict=True):
-            store.extend(_times(texts) if spec.role == "time" else _floats(texts))
-        self._numbers.clear()
-        self._rows.clear()
-
-    def column(self, role: Role) -> Floats | None:
-        for spec, store in zip(self.fields, self.columns, strict=True):
-            if spec.role == role:
-                return np.frombuffer(store, dtype=np.float64) * spec.scale if len(store) else np.empty(0)
-        return None
-
-    def line_numbers(self) -> Ints:
-        return np.frombuffer(self.lines, dtype=np.int64).copy() if len(self.lines) else np.empty(0, np.int64)
-
-
-def _floats(texts: Iterable[str]) -> list[float]:
-    try:
-        return list(map(float, texts))
-    except ValueError:
-        return [_value(text) for text in texts]
-
-
-def _times(texts: tuple[str, ...]) -> list[float]:
-    plain = all(len(text) <= 26 and "+" not in text and "Z" not in text for text in (texts[0], texts[-1]))
-    if plain and texts[0][4:5] == "-":
-        try:
-            stamps = np.array("\n".join(texts).replace(",", ".").split("\n"), dtype="datetime64[us]")
-            return [float(value) for value in stamps.astype(np.int64) / 1e6]
-        except (ValueError, UserWarning, DeprecationWarning):
-            pass
-    return [float("nan") if (when := seconds(text)) is None else when for text in texts]
 
 
 @dataclass(slots=True)
@@ -222,38 +130,67 @@ class _Shape:
 class RowReader:
     """Feeds on lines; keeps columns. `take(line, text)` answers whether the line was a row."""
 
-    def __init__(self, explain: Explain, *, numbered: bool = False) -> None:
+    def __init__(
+        self, explain: Explain, *, numbered: bool = False, boring: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self._explain = explain
         self._numbered = numbered
+        self._boring = boring
+        self._met: dict[str, int] = {}
+        self._follows = [0]
+        self._last = 0
+        self.lost = 0  # rows whose text was no number after all
         self.tables: dict[tuple[object, ...], Table] = {}
         self._shapes: dict[tuple[object, ...], _Shape] = {}
         self.constants: list[tuple[str, float, int]] = []  # name, value, first line
 
     def take_all(self, numbers: Iterable[int], lines: list[str]) -> list[tuple[int, str]]:
-        """Read the rows of one chunk; what is left are the lines that are not rows, blank ones dropped."""
+        """Read the rows of one chunk; what is left are the lines that are not rows, blank and noise dropped."""
         left: list[tuple[int, str]] = []
         shapes = list(self._shapes.values())
-        match = shapes[0].match if shapes else None
-        put = shapes[0].table.put if shapes else None
+        follows = self._follows  # which shape came after which: logs are periodic
+        last = self._last
         for n, text in zip(numbers, lines, strict=True):
-            if match is not None and put is not None and (found := match(text)) is not None:
-                put(n, found.groups())
-                continue
-            for shape in shapes:
-                if (found := shape.match(text)) is not None:
-                    match, put = shape.match, shape.table.put
-                    put(n, found.groups())
-                    break
-            else:
-                if not text or text.isspace():
-                    continue
-                if self._slow(n, text):
-                    shapes = list(self._shapes.values())
+            index = follows[last]
+            found = shapes[index].match(text) if index < len(shapes) else None
+            if found is None:
+                for index, shape in enumerate(shapes):
+                    found = shape.match(text)
+                    if found is not None:
+                        follows[last] = index
+                        break
                 else:
-                    left.append((n, text))
-        for table in self.tables.values():
-            table.flush()
+                    if not text or text.isspace():
+                        continue
+                    if self._is_noise(text):
+                        continue
+                    if self._slow(n, text):
+                        shapes = list(self._shapes.values())
+                        follows.extend([0] * (len(shapes) - len(follows)))
+                    else:
+                        left.append((n, text))
+                    continue
+            last = index
+            table = shapes[index].table
+            table.rows.append(found.groups())
+            table.numbers.append(n)
+        self._last = last
+        self.lost += sum(table.flush() for table in self.tables.values())
         return left
+
+    def _is_noise(self, text: str) -> bool:
+        """Whether a line, but for its numbers, was met often and never meant anything."""
+        if len(text) > NOISE_LENGTH:
+            return False
+        words = _DIGITS.sub("0", text)
+        met = self._met.get(words, 0)
+        if met >= NOISE_MET:
+            return met == NOISE_MET
+        if met or len(self._met) < NOISE_KINDS:
+            self._met[words] = met + 1
+            if met + 1 == NOISE_MET and not self._boring(text):
+                self._met[words] = NOISE_MET + 1
+        return False
 
     def _slow(self, n: int, text: str) -> bool:
         prefix = prefix_of(text, numbered=self._numbered)
@@ -286,10 +223,11 @@ class RowReader:
             table = self.tables[key] = Table((*extra, *kept), last=row.last, anchor=row.anchor)
             for f, t in zip(row.fields, texts, strict=True):
                 if f.role in CONSTANT:
-                    table.constants[f.role] = _value(t)
-                    self.constants.append((f.role, _value(t), n))
+                    table.constants[f.role] = number(t) or 0.0
+                    self.constants.append((f.role, number(t) or 0.0, n))
         moving = [(f, t) for f, t in zip(row.fields, texts, strict=True) if f.role not in CONSTANT]
-        table.put(n, (*values, *(t for _, t in moving)))
+        table.numbers.append(n)
+        table.rows.append((*values, *(t for _, t in moving)))
         if row.learn:
             self._learn(key, table, text, prefix, [(f.start + base, f.end + base) for f, _ in moving])
         return True
@@ -340,7 +278,7 @@ def _prefix_pattern(text: str, prefix: Prefix) -> str:
     # The time must come before the rank in the row's values; a rank written first is caught by look-ahead.
     if prefix.time is None:
         return loose(text[:stop])
-    stamp_pattern = "(" + _DIGITS.sub(lambda m: rf"\\d{{{len(m[0])}}}", re.escape(stamp)) + ")"
+    stamp_pattern = "(" + _DIGITS.sub(lambda m: rf"\d{{{len(m[0])}}}", re.escape(stamp)) + ")"
     if prefix.rank is not None and str(prefix.rank) in _DIGITS.findall(before):
         skip = _DIGITS.sub(r"\\d++", re.escape(before))
         return f"(?={skip}{stamp_pattern}){loose(before)}{stamp_pattern.replace('(', '(?:', 1)}{loose(after)}"

@@ -22,7 +22,7 @@ from wheeltapper.sources.record import Fact, Reading, Window
 FORMAT = "BasicSR / traiNNer-redux / neosr log"
 
 _HEADER = re.compile(
-    r"^(?:\[[^\]\[]*\]\s*)?\[\s*epoch:\s*(?P<epoch>[\d,]+)\s*(?:,|\]\s*\[)\s*iter:\s*(?P<iter>[\d,]+)"
+    r"^(?:\[[^\]\[]*\]\s*)?\[\s*epoch:\s*(?P<epoch>[\d,]*\d)\s*(?:,|\]\s*\[)\s*iter:\s*(?P<iter>[\d,]*\d)"
 )
 _ANY_ROW = re.compile(r"\[\s*epoch:\s*[\d,]+\s*(?:,|\]\s*\[)\s*iter:\s*[\d,]+")
 _LR = re.compile(rf"\blr:\s*\(?\s*(?P<value>{NUMBER})")

@@ -15,9 +15,12 @@ from wheeltapper.sources.record import Reading
 
 FORMAT = "step-sentence log"
 
-_STEP = re.compile(r"^\W*(?:Step|Iteration|Iter)\s+(?P<step>[\d,]+)\s*(?:/\s*(?P<total>[\d,]+)\s*)?:\s*(?=[A-Za-z])")
+_STEP = re.compile(
+    r"^\W*(?:Step|Iteration|Iter)\s+(?P<step>[\d,]*\d)\s*"
+    r"(?:/\s*(?P<total>[\d,]*\d)\s*)?:\s*(?=[A-Za-z])"
+)
 _PAIR = re.compile(rf"(?P<name>[A-Za-z_][\w .()/-]*?)\s*=\s*(?P<value>{NUMBER})(?P<unit>%|ms|s|GB)?(?=[\s,;|]|$)")
-_AT = re.compile(r"(?:validation|evaluation)\b.*\bat step (?P<step>[\d,]+)", re.I)
+_AT = re.compile(r"(?:validation|evaluation)\b.*\bat step (?P<step>[\d,]*\d)", re.I)
 _VALID = re.compile(rf"^\W*(?P<name>(?:Val(?:idation)?|Test|Eval(?:uation)?) [Ll]oss)\s*[:=]\s*(?P<value>{NUMBER})\s*$")
 _SNIFF = re.compile(r"^(?:.{0,80}[-:\]] )?\W*(?:Step|Iteration) [\d,]+(?:/[\d,]+)?: [A-Za-z ]+ = [-+\dni.]", re.M)
 

@@ -18,7 +18,7 @@ from wheeltapper.sources.record import Reading, Window
 
 FORMAT = "Megatron / DeepSpeed stdout"
 
-_ROW = re.compile(r"^\s*(?:\[[^\]]*\]\s*)*iteration\s+(?P<step>[\d,]+)\s*/\s*(?P<total>[\d,]+)\s*\|")
+_ROW = re.compile(r"^\s*(?:\[[^\]]*\]\s*)*iteration\s+(?P<step>[\d,]*\d)\s*/\s*(?P<total>[\d,]*\d)\s*\|")
 _CELL = re.compile(rf"(?:^|\|)\s*(?P<name>[^|:]+?)\s*:\s*(?P<value>{NUMBER})\s*(?=\||$)")
 _VALID = re.compile(
     r"^\W*(?P<split>validation|test|valid)\w* (?:loss|results?) at (?:the end of training.*?"

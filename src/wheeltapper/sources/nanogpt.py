@@ -14,7 +14,7 @@ from wheeltapper.sources.record import Reading, Window
 
 FORMAT = "nanoGPT-style stdout"
 
-_NANO = re.compile(r"^(?P<kind>step|iter) (?P<step>[\d,]+): (?=\w)")
+_NANO = re.compile(r"^(?P<kind>step|iter) (?P<step>[\d,]*\d): (?=\w)")
 _NANO_PAIR = re.compile(
     rf"(?P<name>[A-Za-z_][\w ]*?) (?P<value>{NUMBER})(?: ?(?P<unit>[A-Za-z%]+(?:/[a-z]+)?))?(?=,|\s*$)"
 )

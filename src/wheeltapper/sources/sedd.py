@@ -16,7 +16,7 @@ from wheeltapper.sources.record import Reading
 FORMAT = "SEDD log"
 
 _STEP = re.compile(
-    rf"^step: (?P<step>[\d,]+), (?P<name>(?P<kind>training|evaluation)_loss): (?P<value>{NUMBER})\s*$"
+    rf"^step: (?P<step>[\d,]*\d), (?P<name>(?P<kind>training|evaluation)_loss): (?P<value>{NUMBER})\s*$"
 )
 _EPOCH = re.compile(
     rf"Epoch (?P<epoch>\d+) completed\.?\s*(?P<name>Average loss): (?P<value>{NUMBER})"
