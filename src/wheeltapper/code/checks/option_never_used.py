@@ -1,0 +1,80 @@
+"""An option is declared, and nothing acts on it.
+
+What it sees
+------------
+An option of the command line, a field of a config class or a training key of a config dictionary whose
+value reaches nothing: it is never read, or read only to be printed, logged or saved.
+
+Why it matters
+--------------
+Whoever sets the option believes the run follows it. A learning-rate schedule, a warm-up, clipping or a
+resume that was declared and never wired is found out after the GPU time is spent.
+
+How it decides
+--------------
+The value is followed by name through assignments, fields, dictionaries, calls and returns of the program
+and its own modules. It counts as used as soon as any path ends in anything but a print, a log call, a
+saved file or the name of a run, or in anything that is not understood. If the whole configuration is
+handed to code outside the program, none of its options is judged.
+
+When it is wrong
+----------------
+If another program reads the saved configuration back; if the value is fetched through names built at run
+time in a way that looks like a plain look-up. An option that only guards an error message counts as used.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from wheeltapper.code import vocabulary as words
+from wheeltapper.code.options import ABSENT, Usage
+from wheeltapper.code.program import argument
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "option-never-used"
+# Passed by launchers whether or not the program wants them.
+LAUNCHER_OPTIONS = {"local_rank", "rank", "node_rank", "world_size", "local_world_size", "master_addr", "master_port", "f"}
+OWNED_UP = re.compile(r"deprecat|unused|ignored|no effect|not used|not implemented|legacy|compatib|reserved|todo|placeholder|dummy", re.I)
+
+
+def check(code: Code) -> Iterator[Finding]:
+    usages = sorted(code.usages, key=lambda u: u.option.name)
+    for name, group in groupby(usages, key=lambda u: u.option.name):
+        declared = list(group)
+        if any(u.acts for u in declared) or name in LAUNCHER_OPTIONS or any(_owned_up(u) for u in declared):
+            continue
+        yield _finding(code, name, declared)
+
+
+def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
+    first = next((u for u in declared if u.option.kind != "dict"), declared[0])
+    shown = [node for u in declared for node in u.trace.shows]
+    given = code.given.get(name)
+    value = code.values.option(name)
+    how = "never read" if not any(u.reads for u in declared) else "shown or saved, and used by nothing"
+    told = f" (set to {value})" if given is not None else f" (default {value})" if value not in (None, False) else ""
+    knob = bool(words.KNOB.search(name) or words.RESUME.match(name))
+    asked = given is not None or first.option.default not in (None, False, 0, "", ABSENT)
+    return code.finding(
+        ID,
+        f"{first.option.flag}{told} is declared, {how}: setting it changes nothing.",
+        first.option.node,
+        *([given.place] if given is not None else []),
+        *(u.option.node for u in declared if u is not first),
+        *shown[:2],
+        severity="ill" if knob and asked else "watch",
+    )
+
+
+def _owned_up(usage: Usage) -> bool:
+    """The declaration itself says that it does nothing."""
+    node = usage.option.node
+    if isinstance(node, ast.Call):
+        told = argument(node, "help")
+        return told is not None and bool(OWNED_UP.search(ast.unparse(told)) or "SUPPRESS" in ast.unparse(told))
+    return False

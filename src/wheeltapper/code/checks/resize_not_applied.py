@@ -1,0 +1,63 @@
+"""The image size is scheduled, and the loaders are always built with the size of the first epoch.
+
+What it sees
+------------
+A function that gives the image size of an epoch; loaders built with its value for a fixed epoch; and its value for the
+current epoch used only in a message or a comparison.
+
+Why it matters
+--------------
+Progressive resizing then does nothing: every epoch runs at the first size, at the first epoch's speed, and the log
+claims otherwise.
+
+How it decides
+--------------
+The function's name speaks of a size or resolution and it takes the epoch. Every call with a constant goes into a call
+that builds something; every call with a variable only decides what is run or is shown.
+
+When it is wrong
+----------------
+If the loaders read the size from somewhere else as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from wheeltapper.code.program import Func
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "resize-not-applied"
+SIZE = re.compile(r"image_?size|img_?size|resolution|input_?size|crop_?size|get_size", re.I)
+
+
+def check(code: Code) -> Iterator[Finding]:
+    for name, funcs in code.program.functions.items():
+        if SIZE.search(name) and any("epoch" in p or "step" in p for f in funcs for p in f.params):
+            yield from _finding(code, name, funcs)
+
+
+def _finding(code: Code, name: str, funcs: list[Func]) -> Iterator[Finding]:
+    calls = [c for c in code.program.calls.get(name, []) if c.args]
+    fixed = [c for c in calls if isinstance(c.args[0], ast.Constant)]
+    moving = [c for c in calls if not isinstance(c.args[0], ast.Constant)]
+    if not fixed or not moving:
+        return
+    built = [c for c in fixed if isinstance(code.program.parent(c), ast.Call | ast.keyword)]
+    if len(built) != len(fixed):
+        return
+    for call in moving:
+        trace = code.flow.trace([(call, "value")])
+        if any(why != "decides what runs" for _, why in trace.acts):
+            return
+    yield code.finding(
+        ID,
+        f"The loaders are always built with {ast.unparse(fixed[0])}; the size of the current epoch is only compared and logged, so the "
+        "image size never changes.",
+        fixed[0],
+        *moving[:2],
+        severity="watch",
+    )

@@ -1,0 +1,81 @@
+"""A checkpoint holds state that resuming does not restore.
+
+What it sees
+------------
+A checkpoint saved with the state of an optimizer, scheduler, scaler or average, and a resume that restores part of
+it and never reads the rest.
+
+Why it matters
+--------------
+The resumed run starts with a fresh scheduler, loss scale or average: the learning rate jumps back, the first steps
+overflow, the average forgets. It looks like a spike after the restart.
+
+How it decides
+--------------
+The saved dictionary names its parts by key, each with a `state_dict()`. The loaded checkpoint is read by key, and
+the optimizer's key is among them (so this is a resume, not a load of weights). A saved key that is read nowhere is
+reported. If the checkpoint is handed on as a whole or read under names built at run time, nothing is said.
+
+When it is wrong
+----------------
+If that part is rebuilt from the step number on purpose.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from wheeltapper.code.conditions import nodes_of
+from wheeltapper.code.objects import kind_of
+from wheeltapper.code.program import callee, constant_text, dotted_name
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "resume-incomplete"
+RESTORED = ("optimizer", "scheduler", "scaler", "ema")
+
+
+def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework:
+        return
+    loads = [c for c in code.program.calls.get("load", []) if code.program.origin(c.func) == "torch.load"]
+    if not loads or code.flow.trace([(c, "box") for c in loads]).acts:
+        return
+    saved = saved_states(code)
+    read = {key for key in saved if code.program.reads.get(("f", key))}
+    if not any(saved[key][0] == "optimizer" for key in read):
+        return
+    for key, (kind, node) in saved.items():
+        if key not in read and not any(saved[other][0] == kind for other in read):
+            yield code.finding(
+                ID,
+                f'The {kind} state is saved under "{key}" and never restored on resume.',
+                node,
+                loads[0],
+                severity="watch" if kind == "scaler" else "ill",
+            )
+
+
+def saved_states(code: Code) -> dict[str, tuple[str, ast.AST]]:
+    """Keys of saved dictionaries whose value is the state of a part: key -> (kind of part, place)."""
+    out: dict[str, tuple[str, ast.AST]] = {}
+    for node in nodes_of(code.program, ast.Dict, ast.Assign):
+        pairs: list[tuple[str | None, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            pairs = [(constant_text(k), v) for k, v in zip(node.keys, node.values, strict=True)]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            pairs = [(constant_text(node.targets[0].slice), node.value)]
+        for key, value in pairs:
+            kind = _state_of(code, value)
+            if key is not None and kind is not None:
+                out.setdefault(key, (kind, value))
+    return out
+
+
+def _state_of(code: Code, value: ast.expr) -> str | None:
+    for inner in ast.walk(value):
+        if isinstance(inner, ast.Call) and callee(inner) == "state_dict" and isinstance(inner.func, ast.Attribute):
+            kind = kind_of(dotted_name(inner.func.value).split(".")[-1], code.parts)
+            return kind if kind in RESTORED else None
+    return None

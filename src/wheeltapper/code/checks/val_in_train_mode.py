@@ -1,0 +1,71 @@
+"""Validation runs in training mode.
+
+What it sees
+------------
+A loop over a validation loader in a program that never calls `eval()` on anything.
+
+Why it matters
+--------------
+Dropout stays on and batch norm uses (and updates) batch statistics while validating: the numbers are worse and
+noisier than the model, and validation leaks into its statistics.
+
+How it decides
+--------------
+There is a training loop and a loop over a loader named for validation, and neither `eval()` nor `train(False)`
+occurs in the program. With dropout or batch norm in the program's own code it is a fact; otherwise suspected, since
+a model of layers without modes is unharmed.
+
+When it is wrong
+----------------
+If the model is switched by a library the program hands it to.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from wheeltapper.code.program import callee
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "val-in-train-mode"
+VALIDATION = re.compile(r"(^|_)(val|valid|validation|eval|test|dev)(_|$)|^val|^test_?(loader|dl)", re.I)
+MODES = re.compile(r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\(")
+
+
+def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework or code.made("engine") or not code.loop.backwards or not code.loop.complete:
+        return
+    if any(True for c in code.program.calls.get("eval", []) if isinstance(c.func, ast.Attribute)):
+        return
+    if any(c.args or c.keywords for c in code.program.calls.get("train", [])):
+        return
+    loops = validation_loops(code)
+    if loops:
+        layered = any(MODES.search(s.text) for s in code.program.scripts)
+        yield code.finding(
+            ID,
+            "The model is validated without eval(): dropout and batch norm stay in training mode.",
+            loops[0],
+            grade="is" if layered else "suspected",
+            severity="ill" if layered else "watch",
+        )
+
+
+def validation_loops(code: Code) -> list[ast.For]:
+    """Loops over a loader named for validation in which something is called on the batches."""
+    out = []
+    for loop, _ in code.loop.walked:
+        if not isinstance(loop, ast.For):
+            continue
+        names = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute)}
+        loaders = {n for n in names if re.search(r"loader|_dl$|dataloader", n, re.I)}
+        if loaders and all(VALIDATION.search(n) for n in loaders) and _calls_a_model(loop):
+            out.append(loop)
+    return out
+
+
+def _calls_a_model(loop: ast.For) -> bool:
+    return any(isinstance(n, ast.Call) and re.search(r"model|net", callee(n), re.I) for n in ast.walk(loop))

@@ -1,0 +1,65 @@
+"""Gradients are never cleared.
+
+What it sees
+------------
+A loop with a backward pass and an optimizer step, in which nothing clears the gradients.
+
+Why it matters
+--------------
+Every step is made with the sum of all gradients so far. SGD diverges; Adam behaves as with endless momentum.
+
+How it decides
+--------------
+The optimizer is one of torch's own, backward and step lie in the same loop, and no `zero_grad`, no
+`grad = None` and no zeroing of `.grad` lies in that loop, in what it calls, or anywhere the walk did not reach.
+Engines that clear gradients themselves (DeepSpeed) are left alone.
+
+When it is wrong
+----------------
+If a wrapper made elsewhere clears them inside its own step.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from wheeltapper.code.conditions import nodes_of
+from wheeltapper.code.objects import OPTIMIZERS, kind_of
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "zero-grad-missing"
+
+
+def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework or _clears_by_hand(code):
+        return
+    reached = {e.node for e in code.loop.of("zero_grad")}
+    if any(call not in reached for call in code.program.calls.get("zero_grad", [])):
+        return
+    for loop in code.loop.batch_loops:
+        steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
+        if not steps or code.loop.inside(loop, "zero_grad"):
+            continue
+        name = steps[0].name if steps[0].what == "step" else steps[0].argument
+        made = [p for p in code.made("optimizer") if name in p.names and p.made_by in OPTIMIZERS]
+        if not made or kind_of(steps[0].name, code.parts) == "engine" or any(p.made_by in code.program.classes for p in made):
+            continue
+        backward = next(e for e in code.loop.backwards if e.loops[-1] is loop)
+        yield code.finding(
+            ID,
+            f"The loop steps {name} after every backward pass and never clears the gradients: each step uses the sum of all "
+            "gradients so far.",
+            steps[0].node,
+            backward.node,
+        )
+        return
+
+
+def _clears_by_hand(code: Code) -> bool:
+    for node in nodes_of(code.program, ast.Attribute):
+        assert isinstance(node, ast.Attribute)
+        if node.attr == "grad" and isinstance(node.ctx, ast.Store | ast.Del):
+            return True
+    return any("grad" in ast.unparse(c.func) for name in ("zero_", "fill_", "detach_") for c in code.program.calls.get(name, []))

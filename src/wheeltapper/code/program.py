@@ -1,0 +1,249 @@
+"""A program: one entry script and the modules of the repository it imports, indexed for following values.
+
+A repository holds several training scripts; an option of one that is read only by another is still
+never used. So everything is asked of one entry and its import closure, never of the whole folder.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from wheeltapper.code.scripts import Launch, Script
+from wheeltapper.finding import Place
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+# Where a value can rest: a variable of a function ("v", scope, name), any attribute, key or field of that
+# name ("f", name), what functions of that name return ("r", name), an instance of a class ("i", name).
+# Fields are merged by name over the whole program: it can only make more of a value look used.
+Rest = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Func:
+    """A function or method of the program."""
+
+    node: Function
+    script: Script
+    name: str
+    scope: str
+    owner: str | None  # the class it is a method of
+
+    @property
+    def params(self) -> list[str]:
+        a = self.node.args
+        names = [p.arg for p in (*a.posonlyargs, *a.args)]
+        static = any(getattr(d, "id", "") == "staticmethod" for d in getattr(self.node, "decorator_list", []))
+        return names[1:] if self.owner and names and not static else names
+
+    @property
+    def keyword_only(self) -> list[str]:
+        return [p.arg for p in self.node.args.kwonlyargs]
+
+
+@dataclass(eq=False)
+class Class:
+    node: ast.ClassDef
+    script: Script
+    name: str
+    bases: tuple[str, ...]  # last component of each base
+    methods: dict[str, Func] = field(default_factory=dict)
+
+    @property
+    def is_dataclass(self) -> bool:
+        return any("dataclass" in ast.unparse(d) or "attr" in ast.unparse(d) for d in self.node.decorator_list)
+
+    @property
+    def fields(self) -> list[ast.AnnAssign]:
+        return [s for s in self.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+
+
+@dataclass(eq=False)
+class Program:
+    """The index. Built once by `index.program_of`; every check reads it and none changes it."""
+
+    entry: Script
+    scripts: tuple[Script, ...]
+    launches: tuple[Launch, ...] = ()
+    functions: dict[str, list[Func]] = field(default_factory=lambda: defaultdict(list))
+    classes: dict[str, Class] = field(default_factory=dict)
+    calls: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
+    opaque: set[Rest] = field(default_factory=set)  # also written in ways we do not follow (loops, with, +=)
+    reads: dict[Rest, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
+    writes: dict[Rest, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
+    written_on: dict[ast.expr, str] = field(default_factory=dict, repr=False)  # value -> x of `x.name = value`
+    script_of: dict[ast.AST, Script] = field(default_factory=dict, repr=False)
+    func_of: dict[ast.AST, Func | None] = field(default_factory=dict, repr=False)
+    locals_of: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    imported: dict[str, dict[str, str]] = field(default_factory=dict)  # script -> local name -> dotted origin
+    modules: set[str] = field(default_factory=set)  # every tail of every module path: "train", "pkg.train"
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self.script_of[node].parents.get(node)
+
+    def place(self, node: ast.AST) -> Place:
+        return Place(self.script_of[node].name, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)
+
+    def variable(self, name: str, node: ast.AST) -> Rest:
+        """The variable a name means at `node`: the innermost function that binds it, else the globals."""
+        func = self.func_of[node]
+        while func is not None:
+            if name in self.locals_of[func.scope]:
+                return ("v", func.scope, name)
+            func = self.func_of.get(func.node)
+        return ("v", "", name)
+
+    def rest_of(self, node: ast.expr) -> Rest | None:
+        """Where the object an expression names rests, if it names one."""
+        match node:
+            case ast.Name(id=name):
+                return self.variable(name, node)
+            case ast.Attribute(attr=name):
+                return ("f", name)
+            case ast.Subscript(slice=ast.Constant(value=str(name))):
+                return ("f", name)
+            case ast.Call() if self.class_called(node):
+                return ("i", callee(node))
+        return None
+
+    def origin(self, node: ast.expr) -> str:
+        """The dotted name of a callee with import aliases undone: `optim.SGD` -> `torch.optim.SGD`."""
+        dotted = dotted_name(node)
+        head, _, tail = dotted.partition(".")
+        whole = self.imported.get(self.script_of[node].name, {}).get(head, head)
+        return f"{whole}.{tail}" if tail else whole
+
+    def is_ours(self, name: str, node: ast.AST) -> bool:
+        """Whether a bare name at `node` is defined in the program rather than imported from outside."""
+        origin = self.imported.get(self.script_of[node].name, {}).get(name)
+        if origin is None:
+            return True
+        whole = origin.lstrip(".")
+        return whole in self.modules or whole.rpartition(".")[0] in self.modules
+
+    def class_called(self, call: ast.Call) -> Class | None:
+        name = callee(call)
+        found = self.classes.get(name)
+        if found is None or (isinstance(call.func, ast.Name) and not self.is_ours(name, call)):
+            return None
+        return found
+
+    def targets(self, call: ast.Call) -> tuple[list[Func], bool]:
+        """The functions of the program a call may enter, and whether it may also enter code we cannot see."""
+        cls = self.class_called(call)
+        if cls is not None:
+            init = self.method(cls.name, "__init__")
+            return ([init], False) if init else ([], not cls.is_dataclass)
+        name = callee(call)
+        ours = self.functions.get(name, [])
+        if isinstance(call.func, ast.Name):
+            local = [f for f in ours if f.owner is None]
+            return (local, False) if local and self.is_ours(name, call) else ([], True)
+        if not ours:
+            named = self._named_functions(call.func)
+            return named, not named
+        if not isinstance(call.func, ast.Attribute):
+            return [], True
+        owner = self.class_of(call.func.value)
+        if owner is not None:
+            method = self.method(owner, name)
+            return ([method], False) if method else ([], True)
+        if self.origin(call.func.value).lstrip(".") in self.modules:
+            local = [f for f in ours if f.owner is None]
+            return (local, False) if local else ([], True)
+        return [f for f in ours if f.owner], True
+
+    def _named_functions(self, node: ast.expr) -> list[Func]:
+        """Functions called through a table: `args.func(...)` after set_defaults, `MODES[mode](...)`."""
+        if isinstance(node, ast.Attribute):
+            values: list[ast.expr] = self.writes.get(("f", node.attr), [])
+        elif isinstance(node, ast.Subscript):
+            table = node.value
+            rest = self.rest_of(table)
+            tables = [table] if isinstance(table, ast.Dict) else self.writes.get(rest, []) if rest else []
+            values = [v for t in tables if isinstance(t, ast.Dict) for v in t.values]
+        else:
+            return []
+        if not values or not all(isinstance(v, ast.Name) and self.functions.get(v.id) for v in values):
+            return []
+        return [f for v in values if isinstance(v, ast.Name) for f in self.functions[v.id]]
+
+    def method(self, owner: str, name: str, depth: int = 0) -> Func | None:
+        cls = self.classes.get(owner)
+        if cls is None or depth > 8:
+            return None
+        if name in cls.methods:
+            return cls.methods[name]
+        for base in cls.bases:
+            found = self.method(base, name, depth + 1)
+            if found:
+                return found
+        return None
+
+    def class_of(self, node: ast.expr) -> str | None:
+        """The program's class an expression is an instance of, where plain assignments say so."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
+            func = self.func_of[node]
+            cls = self.classes.get(func.owner or "") if func else None
+            return next((b for b in cls.bases if b in self.classes), None) if cls else None
+        if isinstance(node, ast.Call):
+            cls = self.class_called(node)
+            return cls.name if cls else None
+        if isinstance(node, ast.Name) and node.id in ("self", "cls"):
+            func = self.func_of[node]
+            while func is not None and func.owner is None:
+                func = self.func_of.get(func.node)
+            return func.owner if func else None
+        rest = self.rest_of(node)
+        if rest is None or rest in self.opaque:
+            return None
+        made = {
+            cls.name if isinstance(value, ast.Call) and (cls := self.class_called(value)) else None
+            for value in self.writes.get(rest, [])
+            if not (isinstance(value, ast.Constant) and value.value is None)
+        }
+        return made.pop() if len(made) == 1 else None
+
+    def all_calls(self) -> Iterator[ast.Call]:
+        for calls in self.calls.values():
+            yield from calls
+
+
+def callee(call: ast.Call) -> str:
+    """The last name of what is called: `torch.optim.SGD(...)` -> "SGD"; "" where it has no name."""
+    func = call.func
+    if isinstance(func, ast.Name):
+        return func.id
+    return func.attr if isinstance(func, ast.Attribute) else ""
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`self.opt.step` -> "self.opt.step"; calls and subscripts inside are dropped."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            head = dotted_name(value)
+            return f"{head}.{attr}" if head else attr
+        case ast.Call(func=func):
+            return dotted_name(func)
+        case ast.Subscript(value=value):
+            return dotted_name(value)
+    return ""
+
+
+def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """The expression given for a parameter, by keyword or by position."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position is not None and len(call.args) > position:
+        given = call.args[: position + 1]
+        return None if any(isinstance(a, ast.Starred) for a in given) else given[position]
+    return None
+
+
+def constant_text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

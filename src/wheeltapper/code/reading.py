@@ -1,0 +1,138 @@
+"""Everything read from one program, for the checks: its options, parts, loop and known values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from wheeltapper.code.flow import Flow, Form
+from wheeltapper.code.index import programs_of
+from wheeltapper.code.launch import Given, given_by
+from wheeltapper.code.loop import Loop, loop_of
+from wheeltapper.code.objects import Part, parts_of, run_by_framework, trains
+from wheeltapper.code.options import Option, Usage, options_of, usages_of
+from wheeltapper.code.program import Program, Rest
+from wheeltapper.code.scripts import Sources, read_sources
+from wheeltapper.code.values import Values
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.finding import Finding, Grade, Place, Severity
+from wheeltapper.sources.record import Note
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Where a configuration enters the program: what a loader returns, or the parameter of a hydra main."""
+
+    starts: tuple[tuple[ast.expr, Form], ...] = ()
+    rests: tuple[tuple[Rest, Form], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.starts or self.rests)
+
+
+@dataclass(eq=False)
+class Code:
+    """One program and what is known about it. Each part is computed when first asked for."""
+
+    program: Program
+    configs: tuple[ConfigTree, ...] = ()
+    given: dict[str, Given] = field(default_factory=dict)
+
+    @cached_property
+    def flow(self) -> Flow:
+        return Flow(self.program)
+
+    @cached_property
+    def options(self) -> list[Option]:
+        return options_of(self.program)
+
+    @cached_property
+    def usages(self) -> list[Usage]:
+        return usages_of(self.program, self.flow, self.options)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        self.usages  # fills flow.boxes, which the tracing of parts profits from  # noqa: B018
+        return parts_of(self.program, self.flow)
+
+    @cached_property
+    def loop(self) -> Loop:
+        return loop_of(self.program, self.parts)
+
+    @cached_property
+    def values(self) -> Values:
+        leaves = self.config.leaves if self.config is not None else ()
+        return Values(self.program, self.given, {o.name: o for o in reversed(self.options)}, leaves)
+
+    @cached_property
+    def config(self) -> ConfigTree | None:
+        """The config file this program loads: the one named on its command line or in its code, or the only one."""
+        if not self.calls_any("safe_load", "load", "full_load", "load_config", "fromfile", "parse_config", "from_yaml", "merge_from_file") and not any(
+            "hydra" in str(table) for table in self.program.imported.values()
+        ):
+            return None
+        files = [tree for tree in self.configs if tree.format in ("yaml", "json", "toml")]
+        named = [str(g.value) for g in self.given.values()] + [
+            o.default for o in self.options if isinstance(o.default, str) and o.default.endswith((".yaml", ".yml", ".json", ".toml"))
+        ]
+        chosen = [tree for tree in files if any(Path(name).name == Path(tree.file).name for name in named)]
+        chosen = chosen or files
+        return chosen[0] if len(chosen) == 1 else None
+
+    @cached_property
+    def config_roots(self) -> Roots:
+        program = self.program
+        starts: list[tuple[ast.expr, Form]] = [
+            (call, "box")
+            for name in ("safe_load", "full_load", "load", "loads", "unsafe_load")
+            for call in program.calls.get(name, [])
+            if program.origin(call.func).split(".")[0] in ("yaml", "json", "toml", "tomllib", "tomli", "omegaconf")
+        ]
+        rests: list[tuple[Rest, Form]] = [
+            (("v", func.scope, func.params[0]), "box")
+            for funcs in program.functions.values()
+            for func in funcs
+            if func.params and any("hydra" in ast.unparse(d) for d in getattr(func.node, "decorator_list", []))
+        ]
+        return Roots(tuple(starts), tuple(rests))
+
+    @cached_property
+    def by_framework(self) -> bool:
+        return run_by_framework(self.program)
+
+    def made(self, *kinds: str) -> list[Part]:
+        return [p for p in self.parts if p.kind in kinds or p.made_by in kinds]
+
+    def calls_any(self, *names: str) -> bool:
+        return any(name in self.program.calls for name in names)
+
+    def finding(
+        self, id: str, summary: str, *nodes: ast.AST | Place, severity: Severity = "ill", grade: Grade = "is",
+        numbers: Mapping[str, float] | None = None,
+    ) -> Finding:  # fmt: skip
+        places = tuple(n if isinstance(n, Place) else self.program.place(n) for n in nodes)
+        return Finding(id, summary, severity, grade, numbers=dict(numbers or {}), places=tuple(dict.fromkeys(places)))
+
+
+def read_code(paths: Iterable[Path | str], configs: tuple[ConfigTree, ...] = ()) -> tuple[list[Code], tuple[Note, ...]]:
+    """The training programs under `paths`, with what their launch scripts give them."""
+    sources = read_sources(paths)
+    return codes_of(sources, configs), sources.notes
+
+
+def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> list[Code]:
+    out = []
+    for program in programs_of(sources):
+        if not trains(program):
+            continue
+        given: dict[str, Given] = {}
+        for launch in sources.launches:
+            for name, one in (given_by(launch, program.entry) or {}).items():
+                if name in given and given[name].value != one.value:
+                    one = Given(None, one.place)  # two launch scripts disagree: not known
+                given[name] = one
+        out.append(Code(program, configs, {k: v for k, v in given.items() if v.value is not None}))
+    return out
