@@ -9,7 +9,7 @@ import numpy as np
 
 from wheeltapper.causes import Case
 from wheeltapper.diagnosis.model import RuledOut
-from wheeltapper.simulate.scaler import skip_bounds
+from wheeltapper.simulate.scaler import TORCH, skip_bounds
 
 
 def refused(case: Case) -> tuple[RuledOut, ...]:
@@ -28,10 +28,10 @@ def _high_scale(case: Case) -> RuledOut | None:
     if abs(power - round(power)) > 1e-6:
         return None
     steps = int(scale.at[-1])
-    bounds = skip_bounds(last, steps)
+    bounds = skip_bounds(TORCH, steps, last)
     text = f"a scale of 2^{round(power)} is not an explosion: it doubles after 2000 clean steps and halves on each overflow"
-    if bounds is not None:
-        text += f"; at most {bounds[1]} overflows in {steps:,} steps bring it there"
+    if bounds.possible:
+        text += f"; at most {bounds.high} overflows in {steps:,} steps bring it there"
     return RuledOut("high-loss-scale", "The loss scale is huge, so gradients explode", text)
 
 

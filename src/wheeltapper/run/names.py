@@ -223,6 +223,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
             return Meaning("loss", split or "train", key, unit, "down", window)
     if len(words) > 2 and words[0] == "l" and words[1] in {"g", "d"}:  # traiNNer: l_g_l1, l_g_ssim
         return Meaning("loss", split or "train", "_".join(words[2:]), unit, "down", window)
+    if _LOSS_NAMES.match(key):
+        return Meaning("loss", split or "train", key, unit, "down", window)
     # A known quantity with a data set, class or box name around it: "metrics/CC0_Val/psnr", "map_bbox".
     for size in (3, 2, 1):
         for start in (len(words) - size, 0):
@@ -235,8 +237,6 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         return Meaning("loss", split, key, unit, "down", window)
     if re.fullmatch(r"(x_)?lr_?\d*(_?pg_?\d+)?", key) or (words and words[0] == "lr" and len(words) <= 3):
         return Meaning("lr", None, key if key[-1:] not in {"r", "0"} else None, unit, "neither", window)
-    if _LOSS_NAMES.match(key):
-        return Meaning("loss", split or "train", key, unit, "down", window)
     if "norm" in words and ("grad" in words or "gradient" in words):
         return Meaning("grad_norm", split, key, unit, "neither", window)
     return Meaning(None, split, None, unit, "unknown", window)
