@@ -98,7 +98,7 @@ class Table:
             columns = [[v for i, v in enumerate(column) if i not in bad] for column in columns]
         self.lines.extend(numbers)
         for store, column in zip(self.columns, columns, strict=True):
-            store.extend(column)
+            store.extend(array("d", column))
         return len(bad)
 
     def column(self, role: Role) -> Floats | None:
@@ -113,11 +113,12 @@ class Table:
 
 def _floats(texts: tuple[str, ...]) -> list[float] | None:
     try:
-        values = _FLOATS.decode("[" + ",".join(texts) + "]")
+        joined = ";".join(texts).replace(",", "").replace(";", ",")  # without thousands commas
+        values = _FLOATS.decode("[" + joined + "]")
         if len(values) == len(texts):
             return values
     except (msgspec.DecodeError, UnicodeError):
-        pass  # not JSON: nan, 0180, 1., thousands commas
+        pass  # not JSON: nan, 0180, 1.
     try:
         return list(map(float, texts))
     except ValueError:

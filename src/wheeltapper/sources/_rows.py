@@ -73,9 +73,9 @@ class _Gap:
         self.varying |= set(middle)
         return True
 
-    def pattern(self) -> str:
+    def pattern(self, blank: str) -> str:
         if self.varying is None:
-            return _literal(self.head)
+            return _literal(self.head, blank)
         chars = self.varying
         if any(c.isdigit() for c in chars):
             chars = {c for c in chars if not c.isdigit()}
@@ -83,7 +83,9 @@ class _Gap:
         else:
             inside = ""
         inside += "".join(re.escape(c) for c in sorted(chars - {" "})) + r"\s"
-        return f"{_literal(self.head)}[{inside}]{{0,200}}?{_literal(self.tail)}"
+        first = self.tail.strip()[:1]
+        sure = first and first not in chars and not first.isdigit()  # where the tail starts is then never in doubt
+        return f"{_literal(self.head, blank)}[{inside}]{{0,200}}{'+' if sure else '?'}{_literal(self.tail, blank)}"
 
 
 def _shared(a: str, b: str) -> tuple[str, str]:
@@ -98,8 +100,8 @@ def _shared(a: str, b: str) -> tuple[str, str]:
     return a[:i], a[len(a) - j :] if j else ""
 
 
-def _literal(text: str) -> str:
-    return r"\s*+".join(re.escape(word) for word in text.split(" "))
+def _literal(text: str, blank: str) -> str:
+    return blank.join(re.escape(word) for word in text.split(" "))
 
 
 def _squeeze(text: str) -> str:
@@ -113,6 +115,7 @@ class _Shape:
     gaps: list[_Gap]
     commas: list[bool]
     match: Callable[[str], re.Match[str] | None] = field(init=False)
+    blank: str = " *+"  # what separates words; matching only spaces is faster where there are no tabs
     widened: int = 0
 
     def __post_init__(self) -> None:
@@ -120,10 +123,11 @@ class _Shape:
 
     def compile(self) -> None:
         # Atomic groups: a hostile line fails after one pass, it cannot make the expression backtrack.
+        blank = self.blank
         out = [self.prefix, r"\s*+"]
         for gap, comma in zip(self.gaps, self.commas, strict=False):
-            out += ["(?>", gap.pattern(), r"\s*+", _NUM_COMMA if comma else _NUM, r")\s*+"]
-        out += [self.gaps[-1].pattern(), r"\s*+"]
+            out += ["(?>", gap.pattern(blank), blank, _NUM_COMMA if comma else _NUM, ")", blank]
+        out += [self.gaps[-1].pattern(blank), r"\s*+"]
         self.match = re.compile("".join(out), re.DOTALL).fullmatch
 
 
@@ -242,7 +246,8 @@ class RowReader:
         if shape is None:
             if len(self._shapes) < MAX_SHAPES:
                 gaps = [_Gap(word) for word in words]
-                self._shapes[key] = _Shape(table, _prefix_pattern(text, prefix), gaps, commas)
+                blank = r"\s*+" if "\t" in text else " *+"
+                self._shapes[key] = _Shape(table, _prefix_pattern(text, prefix), gaps, commas, blank)
             return
         if shape.widened >= MAX_WIDENINGS:
             return
@@ -251,6 +256,7 @@ class RowReader:
             gap.widen(word)
         shape.commas = [a or b for a, b in zip(shape.commas, commas, strict=True)]
         shape.prefix = _prefix_pattern(text, prefix)
+        shape.blank = r"\s*+" if "\t" in text else shape.blank
         shape.compile()
 
 
