@@ -26,6 +26,10 @@ MarkKind = Literal["ill", "watch", "note", "restart", "best", "stage"]
 COLUMNS = 400  # about one per pixel of a chart on a wide screen
 MOST_CHARTS = 8
 MOST_LINES = 4
+# A file with thousands of launches would paint the chart over: the longest dead branches, and marks only
+# where they can still be told apart.
+MOST_DEAD = 6
+MOST_MARKS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +181,8 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
     run, lead = diagnosis.run, group[0]
     clock = lead.clock
     tracks = [(series, track) for series in group if (track := series.on(clock)) is not None]
-    dead = [
-        (series, track)
-        for name in (s.name for s in group)
-        for series in run.dead.get(name, ())
-        if (track := series.on(clock)) is not None
-    ]
+    branches = sorted((branch for s in group for branch in run.dead.get(s.name, ())), key=len, reverse=True)
+    dead = [(branch, track) for branch in branches[:MOST_DEAD] if (track := branch.on(clock)) is not None]
     xs = np.concatenate([track[np.isfinite(track)] for _, track in tracks + dead])
     ys = np.concatenate([series.values[series.finite] for series, _ in tracks + dead])
     if not xs.size:
@@ -246,13 +246,14 @@ def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str
 
 
 def _run_marks(run: Run, clock: ClockName, start: float, end: float) -> Iterable[Mark]:
-    for segment in run.segments:
-        if segment.kind != "first" and segment.clock == clock and start < segment.start < end:
-            yield Mark(segment.start, "restart", segment.kind)
-    stages = [e for e in run.events if e.kind == "stage" and e.clock == clock and e.at is not None]
-    for event in stages[:12]:
-        if event.at is not None and start < event.at < end:
-            yield Mark(event.at, "stage", clean(event.text, 30))
+    restarts = [s for s in run.segments if s.kind != "first" and s.clock == clock and start < s.start < end]
+    if len(restarts) <= MOST_MARKS:
+        yield from (Mark(segment.start, "restart", segment.kind) for segment in restarts)
+    stages = [e for e in run.events if e.kind == "stage" and e.clock == clock]
+    if len(stages) <= MOST_MARKS:
+        for event in stages:
+            if event.at is not None and start < event.at < end:
+                yield Mark(event.at, "stage", clean(event.text, 30))
 
 
 def _best_mark(diagnosis: Diagnosis, group: list[Series], clock: ClockName) -> Iterable[Mark]:

@@ -1,0 +1,176 @@
+"""The commands as a user calls them: in this process, with what they print and return."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from report_sample import sample_diagnosis, sample_run
+from wheeltapper import api
+from wheeltapper.cli import main as cli
+from wheeltapper.cli.progress import Progress
+
+EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "collapsed")
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = cli.main(words)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_diagnose_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "diagnose", EXAMPLE)
+    assert code == 1
+    assert "ILL" in out
+    assert "epoch 12" in out
+    assert "\x1b" not in out
+
+
+def test_exit_codes_tell_the_three_answers_apart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def codes(*verdicts: str) -> int:
+        made = [sample_diagnosis(verdict=v) for v in verdicts]
+        monkeypatch.setattr(api, "diagnose", lambda *_, **__: made)
+        return call(capsys, "diagnose", "x", "--brief")[0]
+
+    assert codes("sound") == 0
+    assert codes("ill") == 1
+    assert codes("cannot-tell") == 3
+    assert codes("sound", "cannot-tell", "ill") == 1
+    assert codes("sound", "cannot-tell") == 3
+    assert call(capsys, "diagnose", "x", "--brief", "--exit-zero")[0] == 0
+
+
+def test_diagnose_in_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, out, _ = call(capsys, "diagnose", EXAMPLE, "--json")
+    assert json.loads(out)["runs"][0]["verdict"] == "ill"
+    _, out, _ = call(capsys, "diagnose", EXAMPLE, "--markdown")
+    assert out.startswith("### ❌ Ill: collapsed")
+    page = tmp_path / "r.html"
+    _, out, err = call(capsys, "diagnose", EXAMPLE, "--html", str(page))
+    assert out == ""
+    assert "written" in err
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    text = tmp_path / "r.txt"
+    call(capsys, "diagnose", EXAMPLE, "-o", str(text))
+    assert "ILL" in text.read_text(encoding="utf-8")
+
+
+def test_show_and_its_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "show", EXAMPLE)
+    assert code == 0
+    assert "val/accuracy" in out
+    _, out, _ = call(capsys, "show", EXAMPLE, "--json")
+    run = json.loads(out)["runs"][0]
+    loss = next(s for s in run["series"] if s["name"] == "train/loss")
+    assert len(loss["values"]) == loss["n"] == 30
+    assert {"facts", "config", "checkpoints", "events", "notes", "segments"} <= set(run)
+    _, out, _ = call(capsys, "show", EXAMPLE, "--json", "--no-values")
+    assert "values" not in json.loads(out)["runs"][0]["series"][0]
+
+
+def test_show_one_series_as_csv(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "read", lambda *_, **__: [sample_run()])
+    _, out, _ = call(capsys, "show", "x", "--series", "train/loss")
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["step", "value", "file", "line"]
+    assert len(rows) == 321
+    assert rows[206] == ["10250", "NaN", "train.log", "206"]
+    assert rows[216][1] == "inf"
+
+
+def test_show_an_unknown_series_names_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "show", EXAMPLE, "--series", "loss")
+    assert (code, out) == (2, "")
+    assert "Did you mean train/loss, val/loss?" in err
+
+
+def test_explain_and_list(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "explain", "not_finite")
+    assert code == 0
+    assert "How it decides" in out
+    code, _, err = call(capsys, "explain", "not-finit")
+    assert code == 2
+    assert "Did you mean not-finite" in err
+    _, out, _ = call(capsys, "explain", "not-finite", "--markdown")
+    assert out.startswith("# not-finite")
+    _, out, _ = call(capsys, "list", "signs", "--json")
+    assert "not-finite" in [row["id"] for row in json.loads(out)["signs"]]
+
+
+def test_compare(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("summary.csv", "args.yaml"):
+        text = (Path(EXAMPLE) / name).read_text(encoding="utf-8")
+        (other / name).write_text(
+            text.replace("lr: 0.0012", "lr: 0.0006").replace("birds-lr1.2e-3", "b"), encoding="utf-8"
+        )
+    code, out, _ = call(capsys, "compare", EXAMPLE, str(other))
+    assert code == 0
+    assert "optimizer.lr" in out
+    assert "birds-lr1.2e-3" not in out, "names are noise"
+    _, out, _ = call(capsys, "compare", EXAMPLE, str(other), "--json")
+    found = json.loads(out)
+    assert [d["name"] for d in found["differences"]] == ["optimizer.lr"]
+    assert {c["text"] for c in found["curves"]} == {"identical"}
+
+
+def test_compare_wants_two(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(capsys, "compare", EXAMPLE)
+    assert code == 2
+    assert "holds 1 runs" in err or "holds 1 run" in err
+
+
+def test_width_and_colour(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(capsys, "diagnose", EXAMPLE, "--width", "60")
+    assert max(len(line) for line in out.splitlines()) <= 60
+    code, _, err = call(capsys, "diagnose", EXAMPLE, "--width", "10")
+    assert code == 2
+    assert "at least 40" in err
+
+
+def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys)
+    assert code == 0
+    assert "start here" in out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of a shell")
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m wheeltapper.cli.main show {EXAMPLE} --json | head -c 10"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == '{\n  "schem'
+    assert done.stderr == ""
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_appears_only_after_a_while_and_only_for_people() -> None:
+    from time import sleep
+
+    quick, slow, piped = Screen(), Screen(), io.StringIO()
+    with Progress("reading", stream=quick, patience=5):
+        pass
+    with Progress("reading", stream=slow, patience=0.01) as progress:
+        progress("a\x1b[31m.log", 1, 4)
+        sleep(0.1)
+    with Progress("reading", stream=piped, patience=0.01):
+        sleep(0.05)
+    assert quick.getvalue() == ""
+    assert "reading [######" in slow.getvalue()
+    assert "\x1b" not in slow.getvalue()
+    assert slow.getvalue().endswith("\r"), "the line is wiped"
+    assert piped.getvalue() == ""
