@@ -12,7 +12,9 @@ curve (ST-03), so the fall is tested against a flat series of the same length, n
 corrected for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters
 too: at least 5 % of what had been gained. From 15 % of the gain it makes the run ill; when the other
 validation scores hold a decent level (a share above 30 %) a rising loss stays a watch, because a loss that
-rises while accuracy holds is over-confidence, not a worse model (OUT-10b).
+rises while accuracy holds is over-confidence, not a worse model (OUT-10b). Fewer than six evaluations hardly
+show their own noise, so only a fall of 45 % of the gain counts there; and a score of a part (one class, one
+size of object) counts only beside a score of the whole.
 
 ## When it is wrong
 The validation set changed; the metric is evaluated on a different difficulty; the learning rate is still
@@ -37,6 +39,7 @@ LIVE = False
 P = 1e-3
 NOTABLE, ILL = 0.05, 0.15  # shares of the gain; LOG.md 2026-11-16: no healthy record loses 5 %
 DECENT = 0.30
+FEW = 6  # evaluations: below, the noise itself is hardly known, and only a large fall counts
 OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of the best value
 
 
@@ -58,6 +61,8 @@ def look(
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
         ill = _size(series, fall) >= ILL and not (only_loss and any(_decent(s) for s in held))
+        ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
+        ill = ill and (not series.part or any(not other.part for other, _ in fallen))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
 

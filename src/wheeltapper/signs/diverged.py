@@ -11,6 +11,7 @@ The optimizer left the region it had found. What is saved after the onset is wor
 Levels are block medians, so a single batch proves nothing. The fall from the best level is tested against
 a flat series with the same noise and autocorrelation, corrected for having picked the best (ST-03), at
 p < 1e-3. It is a divergence when at least 30 % of the gain is lost again, or the end lies above the start.
+The rise is at least 5 % of the loss itself.
 30 %: on the healthy records of the corpus the largest loss of gain in a training loss is below 15 %
 (LOG.md, 2026-11-16).
 
@@ -35,6 +36,7 @@ from wheeltapper.signs import seen, where
 ID = "diverged"
 LIVE = True
 LOST = 0.30
+LEAST = 0.05  # of the loss itself: a rise that nobody would see on the axis is no divergence
 P = 1e-3
 
 
@@ -44,7 +46,8 @@ def look(run: Run, train_loss: Series, shifting: str = "") -> Answer:
     if fall is None:
         return Unknown("fewer than four finite training losses", ("a training loss logged more often",))
     above_start = fall.last > fall.first + 3 * fall.sigma and fall.last > 1.05 * abs(fall.first)
-    if fall.p >= P or not (fall.share >= LOST or above_start):
+    moved = fall.drop >= LEAST * max(abs(fall.first), abs(fall.best))
+    if fall.p >= P or not moved or not (fall.share >= LOST or above_start):
         return Clear(f"the end lies {fall.drop:.3g} above the best level ({min(fall.share, 9.99):.0%} of the gain)")
     onset = fall.onset_index
     if fall.gain > 0 and not above_start:
