@@ -12,6 +12,7 @@ import pytest
 from wheeltapper import causes, signs
 from wheeltapper.cli import docs
 from wheeltapper.cli.main import COMMANDS, build_parser
+from wheeltapper.code import checks
 from wheeltapper.report.pages import Page, pages, pages_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,11 +37,12 @@ def test_a_stale_page_is_noticed(tmp_path: Path) -> None:
 def test_every_module_has_its_page() -> None:
     assert {p.id for p in pages_of("sign")} == {module.ID for module in signs.signs()}
     assert {p.id for p in pages_of("cause")} == {module.ID for module in causes.causes()}
+    assert {p.id for p in pages_of("check")} == set(checks.checks())
 
 
-@pytest.mark.parametrize("page", [p for p in pages().values() if p.kind in ("sign", "cause")], ids=lambda p: p.id)
+@pytest.mark.parametrize("page", pages().values(), ids=lambda p: p.id)
 def test_a_page_has_its_sections_and_they_say_something(page: Page) -> None:
-    wanted = signs.SECTIONS if page.kind == "sign" else causes.SECTIONS
+    wanted = {"sign": signs.SECTIONS, "cause": causes.SECTIONS, "check": checks.SECTIONS}[page.kind]
     said = dict(page.sections)
     assert [heading for heading in wanted if not said.get(heading)] == []
     assert page.title.endswith("."), "the first line of the docstring is a sentence"

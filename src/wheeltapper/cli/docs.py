@@ -7,19 +7,20 @@ formats from the readers. Nobody edits them by hand, so they cannot drift.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from wheeltapper.cli.main import build_parser
 from wheeltapper.report.pages import FOLDERS, Page, pages
 from wheeltapper.sources import readers
 
 GENERATED = "<!-- Written by `just docs`. Edit the code it comes from, not this page. -->"
-# Pages that people write; the generator leaves them alone.
-BY_HAND = {"docs/schema.md"}
 
 
 def documents() -> dict[str, str]:
@@ -28,12 +29,17 @@ def documents() -> dict[str, str]:
     out = {f"docs/{FOLDERS[page.kind]}/{page.id}.md": page.markdown() for page in known.values()}
     out["docs/cli.md"] = _commands()
     out["docs/formats.md"] = _formats()
+    out["docs/json.md"] = _json()
     out["docs/README.md"] = _index(known)
     return out
 
 
 def _index(known: dict[str, Page]) -> str:
-    parts = [GENERATED, "# Documentation", "- [Commands](cli.md)\n- [Formats that are read](formats.md)"]
+    parts = [
+        GENERATED,
+        "# Documentation",
+        "- [Commands](cli.md)\n- [Formats that are read](formats.md)\n- [JSON output](json.md)",
+    ]
     for kind, folder in FOLDERS.items():
         rows = [f"| [{p.id}]({folder}/{p.id}.md) | {p.title} |" for p in known.values() if p.kind == kind]
         if rows:
@@ -49,6 +55,52 @@ def _formats() -> str:
         rows.append(f"| `{name}` | {about.replace('|', chr(92) + '|')} |")
     table = "| reader | what it reads |\n| --- | --- |\n" + "\n".join(rows)
     return f"{GENERATED}\n\n# Formats that are read\n\n{table}\n"
+
+
+def _json() -> str:
+    parts = [
+        GENERATED,
+        "# JSON output",
+        "The schemas are files of the package (`wheeltapper/report/schema/`). The second part of `version` rises "
+        "when a field is added, the first when one goes or changes its meaning. A number that is not finite is one "
+        'of the strings `"NaN"`, `"Infinity"`, `"-Infinity"` ([why](../design/001-nan.md)).',
+    ]
+    for name, command in (("diagnosis", "diagnose"), ("show", "show")):
+        schema = json.loads((files("wheeltapper.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+        rows = [f"| `{path}` | {kind} | {about} |" for path, kind, about in _fields(schema, schema, "")]
+        table = "| field | type | |\n| --- | --- | --- |\n" + "\n".join(rows)
+        parts.append(f"## `wheeltapper {command} --json`\n\n{table}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _fields(node: Any, schema: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """(path, type, description) of every field, depth first; `[]` marks the items of a list."""
+    for name, value in node.get("properties", {}).items():
+        about = value.get("description", "")
+        inner, kind, mark = _resolved(value, schema), "", f"{path}{name}"
+        while inner.get("type") == "array":
+            inner, mark = _resolved(inner["items"], schema), f"{mark}[]"
+        for option in inner.get("anyOf", ()):
+            option = _resolved(option, schema)
+            kind += (" or " if kind else "") + _kind(option)
+            inner = option if "properties" in option else inner
+        yield mark, kind or _kind(inner), about or inner.get("description", "")
+        yield from _fields(inner, schema, f"{mark}.")
+
+
+def _resolved(node: Any, schema: Any) -> Any:
+    return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+
+def _kind(node: Any) -> str:
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return ", ".join("null" if v is None else f"`{v}`" for v in node["enum"])
+    if "anyOf" in node:
+        return "number"
+    kind = node.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _commands() -> str:
@@ -90,7 +142,7 @@ def stale(root: Path) -> list[str]:
             problems.append(f"{name} is stale")
     for path in sorted((root / "docs").rglob("*.md")):
         name = path.relative_to(root).as_posix()
-        if name not in wanted and name not in BY_HAND:
+        if name not in wanted:
             problems.append(f"{name} belongs to no sign, cause, check or command")
     return problems
 

@@ -45,13 +45,15 @@ class Page:
 
 
 def parse_page(ident: str, kind: Kind, docstring: str, source: str) -> Page:
-    """
-    >>> text = "A title\\nof two lines.\\n\\n## What it sees\\nThis.\\n\\n## References\\nNone."
+    """Headings may be written "## Heading" or underlined with dashes.
+
+    >>> text = "A title\\nof two lines.\\n\\n## What it sees\\nThis.\\n\\nReferences\\n----------\\nNone."
     >>> page = parse_page("x", "sign", text, "x.py")
     >>> page.title, page.sections
     ('A title of two lines.', (('What it sees', 'This.'), ('References', 'None.')))
     """
-    head, *rest = re.split(r"^## +", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    text = re.sub(r"^(\S[^\n]*)\n-{3,}$", r"## \1", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    head, *rest = re.split(r"^## +", text, flags=re.MULTILINE)
     lines = head.strip().split("\n\n")
     sections = []
     if len(lines) > 1:
