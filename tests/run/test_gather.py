@@ -1,0 +1,63 @@
+"""A path -> the runs that lie there: grouping, bounds, links that loop, errors that help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wheeltapper.errors import InputError, NothingToRead
+from wheeltapper.run.gather import read_runs
+
+ROWS = "epoch,train_loss,val_loss\n" + "".join(f"{i},{2.0 - 0.1 * i:.3f},{2.1 - 0.1 * i:.3f}\n" for i in range(8))
+OTHER = "epoch,train_loss,val_loss\n" + "".join(f"{i},{3.0 - 0.1 * i:.3f},{3.1 - 0.1 * i:.3f}\n" for i in range(8))
+
+
+def test_a_file_is_one_run(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(ROWS)
+    (run,) = read_runs(tmp_path / "history.csv")
+    assert run.series["train/loss"].values.tolist()[:2] == [2.0, 1.9]
+
+
+def test_files_that_disagree_from_the_start_are_different_runs(tmp_path: Path) -> None:
+    (tmp_path / "seed1.csv").write_text(ROWS)
+    (tmp_path / "seed2.csv").write_text(OTHER)
+    runs = read_runs(tmp_path)
+    assert sorted(run.name for run in runs) == ["seed1", "seed2"]
+
+
+def test_folders_of_a_run_belong_to_it(tmp_path: Path) -> None:
+    run_folder = tmp_path / "exp1"
+    (run_folder / "logs").mkdir(parents=True)
+    (run_folder / "logs" / "history.csv").write_text(ROWS)
+    (run_folder / "config.yaml").write_text("lr: 0.1\nbatch_size: 32\n")
+    (run,) = read_runs(tmp_path)
+    assert run.name == "exp1"
+    assert run.configs[0].get("lr") == 0.1
+
+
+def test_many_runs_in_one_folder(tmp_path: Path) -> None:
+    for name, text in (("a", ROWS), ("b", OTHER)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "history.csv").write_text(text)
+    assert [run.name for run in read_runs(tmp_path)] == ["a", "b"]
+
+
+def test_a_link_that_loops_is_walked_once(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(ROWS)
+    (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
+    assert len(read_runs(tmp_path)) == 1
+
+
+def test_nothing_there_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no"):
+        read_runs(tmp_path / "missing")
+    with pytest.raises(NothingToRead, match="none of them reads as a log"):
+        read_runs(tmp_path)
+
+
+def test_a_script_beside_the_log_is_remembered(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(ROWS)
+    (tmp_path / "train.py").write_text("print('hello')\n")
+    (run,) = read_runs(tmp_path)
+    assert [Path(s).name for s in run.scripts] == ["train.py"]

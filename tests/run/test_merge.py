@@ -1,0 +1,128 @@
+"""Many files and launches into one Run: what is live, what is dead, what is told twice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from wheeltapper.run.clock import At, ClockError, Conversion
+from wheeltapper.run.merge import merge
+from wheeltapper.run.model import Run
+from wheeltapper.sources.record import Event, Points, Reading
+
+
+def points(name: str, at: list[float], values: list[float], file: str = "a.log", first_line: int = 1, **more: object) -> Points:
+    return Points(
+        name=name,
+        values=np.array(values, dtype=float),
+        at=np.array(at, dtype=float),
+        clock="step",
+        file=file,
+        lines=np.arange(first_line, first_line + len(at)),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def run_of(*columns: Points, events: tuple[Event, ...] = ()) -> Run:
+    by_file: dict[str, list[Points]] = {}
+    for column in columns:
+        by_file.setdefault(column.file, []).append(column)
+    readings = [Reading(file, "test", points=tuple(members), events=events) for file, members in by_file.items()]
+    return merge(readings, name="r", root=".")
+
+
+def test_a_resume_overwrites_from_where_it_began_and_keeps_the_dead_branch() -> None:
+    run = run_of(points("loss", [0, 10, 20, 30, 20, 30, 40], [5, 4, 3, 2, 3.5, 2.5, 1.5]))
+    live = run.series["train/loss"]
+    assert live.at.tolist() == [0, 10, 20, 30, 40]
+    assert live.values.tolist() == [5, 4, 3.5, 2.5, 1.5]
+    (dead,) = run.dead["train/loss"]
+    assert dead.values.tolist() == [3, 2]
+    assert [s.kind for s in run.segments] == ["first", "resume"]
+    assert run.segments[0].dead_from == 20
+    assert "falls from 30 to 20" in run.segments[1].why
+
+
+def test_a_relaunch_from_the_start_keeps_the_launch_that_went_furthest() -> None:
+    run = run_of(points("loss", [0, 1, 2, 3, 4, 0, 1], [5, 4, 3, 2, 1, 5.5, 4.5]))
+    assert run.series["train/loss"].values.tolist() == [5, 4, 3, 2, 1]
+    assert [s.kind for s in run.segments] == ["first", "relaunch"]
+    assert run.dead["train/loss"][0].values.tolist() == [5.5, 4.5]
+
+
+def test_one_restart_seen_by_series_of_different_cadence_is_one_restart() -> None:
+    loss = points("loss", [0, 10, 20, 30, 15, 25, 35], [7, 6, 5, 4, 5.5, 4.5, 3.5])
+    val = Points(
+        name="val_loss", values=np.array([6.0, 5.0, 5.6, 4.4]), at=np.array([0.0, 30.0, 15.0, 35.0]), clock="step",
+        file="a.log", lines=np.array([1, 4, 6, 7]),
+    )  # fmt: skip
+    run = run_of(loss, val)
+    assert len(run.segments) == 2
+    assert run.series["val/loss"].at.tolist() == [0, 15, 35]
+
+
+def test_lines_out_of_order_are_no_restart() -> None:
+    run = run_of(points("loss", [0, 1, 2, 4, 3, 5, 6], [7, 6, 5, 3, 4, 2, 1]))
+    assert len(run.segments) == 1
+    assert run.series["train/loss"].at.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert run.dead == {}
+
+
+def test_two_files_that_tell_the_same_are_one_series() -> None:
+    exact = points("loss", [0, 10, 20], [1.2345678, 1.1, 1.0], file="state.json")
+    rounded = points("train/loss", [0, 10, 20, 30], [np.float32(1.2345678), 1.1, 1.0, 0.9], file="events")
+    run = run_of(exact, rounded)
+    assert list(run.series) == ["train/loss"]
+    assert run.series["train/loss"].at.tolist() == [0, 10, 20, 30]
+    assert run.dead == {}
+
+
+def test_repeated_rows_are_kept_once_and_noted() -> None:
+    run = run_of(points("loss", [0, 1, 1, 2], [3, 2, 2, 1]))
+    assert run.series["train/loss"].at.tolist() == [0, 1, 2]
+    assert any("stand twice" in note.text for note in run.notes)
+
+
+def test_nan_and_infinity_survive() -> None:
+    run = run_of(points("loss", [0, 1, 2], [math.nan, math.inf, -math.inf]))
+    values = run.series["train/loss"].values
+    assert math.isnan(values[0])
+    assert values[1:].tolist() == [math.inf, -math.inf]
+
+
+def test_several_ranks_give_the_lowest_and_a_note() -> None:
+    run = run_of(points("loss", [0, 1], [2, 1], rank=1), points("loss", [0, 1], [2.5, 1.5], first_line=10, rank=0))
+    assert run.series["train/loss"].values.tolist() == [2.5, 1.5]
+    assert any("2 ranks" in note.text for note in run.notes)
+
+
+def test_every_value_can_be_traced() -> None:
+    run = run_of(points("loss", [0, 10], [2, 1], file="x/train.log", first_line=41))
+    assert str(run.series["train/loss"].place(1)) == "x/train.log:42"
+
+
+def test_arrays_are_read_only() -> None:
+    run = run_of(points("loss", [0, 10], [2, 1]))
+    with pytest.raises(ValueError, match="read-only"):
+        run.series["train/loss"].at[0] = 5
+
+
+def test_a_log_that_says_it_resumes_starts_a_segment_without_a_fall() -> None:
+    said = Event("resume", "Resuming from 20", "a.log", 4)
+    run = run_of(points("loss", [0, 10, 20, 30, 40], [5, 4, 3, 2.9, 2.8]), events=(said,))
+    assert [s.kind for s in run.segments] == ["first", "resume"]
+    assert run.segments[1].start == 30
+
+
+def test_an_accuracy_at_chance_takes_its_scale_from_its_neighbour() -> None:
+    run = run_of(points("eval_top1", [0, 1, 2], [0.5, 0.6, 0.97]), points("eval_top5", [0, 1, 2], [2.5, 2.6, 4.2]))
+    assert run.series["val/accuracy"].unit == "%"
+
+
+def test_clocks_do_not_mix() -> None:
+    with pytest.raises(ClockError, match="different clocks"):
+        _ = At(4000, "step") > At(3, "epoch")
+    converted = At(4000, "step").to(Conversion("step", "epoch", 1 / 1000, "1000 steps per epoch"))
+    assert converted == At(4, "epoch")

@@ -1,0 +1,58 @@
+"""The table of names: what frameworks really write, and what must stay unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheeltapper.run.names import QUANTITIES, meaning_of
+
+TABLE = [
+    # raw, quantity, split, part, better
+    ("loss", "loss", "train", None, "down"),
+    ("eval_loss", "loss", "val", None, "down"),
+    ("test_acc1", "accuracy", "test", None, "up"),
+    ("eval_top1", "accuracy", "val", None, "up"),
+    ("train_lr", "lr", None, None, "neither"),
+    ("lr/pg0", "lr", None, None, "neither"),
+    ("metrics/mAP50-95(B)", "map", "val", None, "up"),
+    ("metrics/mAP50(B)", "map50", "val", None, "up"),
+    ("train/box_om", "loss", "train", "box_om", "down"),
+    ("loss_rpn_cls", "loss", "train", "rpn_cls", "down"),
+    ("bbox_mAP_50", "map50", "val", None, "up"),
+    ("test_coco_eval_bbox[0]", "map", "test", None, "up"),
+    ("Loss/G/loss", "gan_g", "train", None, "neither"),
+    ("fid50k_full", "fid", "val", None, "down"),
+    ("lm loss", "loss", "train", None, "down"),
+    ("loss scale", "loss_scale", None, None, "neither"),
+    ("trl", "loss", "train", None, "down"),
+    ("tel", "loss", "val", None, "down"),
+    ("l_g_l1", "loss", "train", "l1", "down"),
+    ("grad_norm_g", "grad_norm", None, None, "neither"),
+    ("CrossEntropy", "loss", "train", "cross_entropy", "down"),
+    ("mIoU", "iou", "val", None, "up"),
+    ("r", "return", None, None, "up"),
+]
+
+
+@pytest.mark.parametrize(("raw", "quantity", "split", "part", "better"), TABLE, ids=[row[0] for row in TABLE])
+def test_known_names(raw: str, quantity: str, split: str | None, part: str | None, better: str) -> None:
+    meaning = meaning_of(raw)
+    assert (meaning.quantity, meaning.split, meaning.part, meaning.better) == (quantity, split, part, better)
+
+
+@pytest.mark.parametrize("raw", ["fancy_index", "glossy", "cost", "dynamic_weight_l_g_l1", "temperature"])
+def test_what_is_not_known_has_no_direction(raw: str) -> None:
+    assert meaning_of(raw).better in ("unknown", "neither")
+    assert meaning_of(raw).quantity is None
+
+
+def test_a_windows_suffix_is_no_part() -> None:
+    assert meaning_of("train_loss_epoch").window == "epoch"
+    assert meaning_of("Loss (avg)").window == "running"
+
+
+def test_no_alias_belongs_to_two_quantities() -> None:
+    seen: dict[str, str] = {}
+    for quantity in QUANTITIES:
+        for alias in quantity.aliases:
+            assert seen.setdefault(alias, quantity.name) == quantity.name, alias
