@@ -59,7 +59,7 @@ def _falls(at: Floats, values: Floats) -> list[int]:
     """Indices where a new launch begins: the position falls, and not merely by lines out of order; or the
     first position comes again with another value."""
     steps = np.diff(at)
-    again = (steps == 0) & (at[1:] == at[0]) & (np.diff(values) != 0)
+    again = (steps == 0) & (at[1:] == at[0]) & (values[1:] != values[:-1])
     spots = np.flatnonzero((steps < 0) | again) + 1
     if not len(spots):
         return []
