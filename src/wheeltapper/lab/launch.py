@@ -17,7 +17,7 @@ from typing import Any
 
 from wheeltapper.errors import ContractError
 from wheeltapper.lab import clock, need_torch
-from wheeltapper.lab.faults import Benign, Fault, find
+from wheeltapper.lab.faults import Benign, Fault, find, patched
 from wheeltapper.lab.manifest import compare
 from wheeltapper.lab.systems import Settings, Size, system
 from wheeltapper.lab.truth import Truth, load, run_name, save, truth_path
@@ -53,7 +53,7 @@ def plan_run(
     fault = find(name, fault_id) if fault_id else None
     settings: Settings = {**home.RECIPES[size], **(base or {}), "seed": seed}
     if fault is None:
-        return Plan(name, size, seed, settings, None, None, script_text(home, ()), keep_script)
+        return Plan(name, size, seed, settings, None, None, home.SCRIPT.read_text(encoding="utf-8"), keep_script)
     rng = Random(f"{seed}:{fault.id}")
     settings |= fault.needs
     settings |= fault.change(settings, rng)
@@ -62,23 +62,14 @@ def plan_run(
         onset = float(round(home.length(settings) * rng.uniform(*fault.at)))
     elif isinstance(fault, Fault):
         onset = fault.onset(settings) if fault.onset else 0.0
-    patch = tuple((old, new.replace("@AT@", f"{onset or 0:.0f}")) for old, new in fault.patch)
-    return Plan(name, size, seed, settings, fault, onset, script_text(home, patch), keep_script)
+    script = patched(home.SCRIPT.read_text(encoding="utf-8"), fault.patch, onset)
+    return Plan(name, size, seed, settings, fault, onset, script, keep_script)
 
 
 def plan_twin(plan: Plan, base: Settings | None = None) -> Plan:
     """The same run without the fault: same seed, same data, and whatever else the fault needs around it."""
     needs = plan.fault.needs if plan.fault else {}
     return plan_run(plan.system, plan.size, plan.seed, None, {**(base or {}), **needs})
-
-
-def script_text(home: ModuleType, patch: tuple[tuple[str, str], ...]) -> str:
-    text: str = home.SCRIPT.read_text(encoding="utf-8")
-    for old, new in patch:
-        if text.count(old) != 1:
-            raise ContractError(f"a fault of {home.NAME} patches {old!r}, found {text.count(old)} times in its script")
-        text = text.replace(old, new)
-    return text
 
 
 def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
@@ -123,6 +114,8 @@ def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
     )
     if isinstance(fault, Fault):
         truth.cause, truth.knob, truth.harm = fault.cause, fault.knob, fault.harm
+        if fault.crash_onset:
+            truth.onset = home.last_position(folder)
         truth.good = fault.good if twin is None or fault.good is not None else twin.settings.get(fault.knob)
         truth.bad = fault.bad if fault.bad is not None else plan.settings.get(fault.knob)
     if fault is not None and twin is not None:

@@ -1,7 +1,9 @@
 """What can be wrong with a lab run, and what only looks wrong.
 
 A Fault really breaks the training: it changes settings, or the text of the training script, or both. A
-Benign oddity changes them too, and the run stays sound. One table a system; nothing here imports torch.
+Benign oddity (lab/benign) changes them too, and the run stays sound. One table a system; nothing here
+imports torch. A patch is written like a diff without line numbers: lines that begin with a space or a minus
+are looked for, and must be found once; `@@` stands between two places.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
 
-from wheeltapper.errors import InputError
-from wheeltapper.lab.systems import NAMES, Settings
+from wheeltapper.errors import ContractError, InputError
+from wheeltapper.lab.systems import Settings
 
 # What the fault should do to the run, as measured against its healthy twin (manifest.py):
 #   quality  the weights are worse        metric  the log says something else than the weights are worth
@@ -29,7 +31,7 @@ def unchanged(_settings: Settings, _rng: Random) -> Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """`@AT@` in a patch becomes the onset, drawn in the share `at` of the run (epochs or steps)."""
+    """`@AT@` in the patch becomes the onset, drawn in the share `at` of the run (epochs or steps)."""
 
     id: str
     system: str
@@ -38,11 +40,12 @@ class Fault:
     harm: Harm
     text: str
     change: Change = unchanged
-    patch: tuple[tuple[str, str], ...] = ()
+    patch: str = ""
     good: Any = None  # None: the value that the healthy twin has
     bad: Any = None
     at: tuple[float, float] | None = None  # None: wrong from the start
     onset: Callable[[Settings], float] | None = None  # where the harm begins, if neither start nor `at`
+    crash_onset: bool = False  # the harm begins where the run breaks off
     needs: Settings = field(default_factory=dict)  # the twin has these too
     resume: bool = False  # the launch is cut off at the onset and started again
     stale: bool = False  # another run's last checkpoint lies in the folder already
@@ -57,7 +60,7 @@ class Benign:
     looks_like: str
     text: str
     change: Change = unchanged
-    patch: tuple[tuple[str, str], ...] = ()
+    patch: str = ""
     at: tuple[float, float] | None = None
     needs: Settings = field(default_factory=dict)
     resume: bool = False
@@ -78,23 +81,37 @@ def put(**settings: Any) -> Change:
     return lambda _settings, _rng: settings
 
 
-def table(system: str) -> tuple[tuple[Fault, ...], tuple[Benign, ...]]:
-    module = importlib.import_module(f"{__name__}.{system.replace('-', '_')}")
-    return module.FAULTS, module.BENIGN
+def patched(script: str, patch: str, onset: float | None = None) -> str:
+    """The script with the patch applied; `@AT@` in the patch becomes the onset.
+
+    >>> patched("a = 1\\nb = 2\\n", " a = 1\\n-b = 2\\n+b = 3\\n")
+    'a = 1\\nb = 3\\n'
+    """
+    for place in patch.split("@@\n") if patch else []:
+        lines = place.splitlines()
+        old = "".join(line[1:] + "\n" for line in lines if line[0] in " -")
+        new = "".join(line[1:] + "\n" for line in lines if line[0] in " +").replace("@AT@", f"{onset or 0:.0f}")
+        found = ("\n" + script).count("\n" + old)
+        if found != 1:
+            raise ContractError(f"a patch looks for {old!r} and finds it {found} times in the script")
+        script = ("\n" + script).replace("\n" + old, "\n" + new)[1:]
+    return script
 
 
-def all_faults() -> list[Fault]:
-    return [fault for name in NAMES for fault in table(name)[0]]
+def faults_of(system: str) -> tuple[Fault, ...]:
+    table: tuple[Fault, ...] = importlib.import_module(f"{__name__}.{system.replace('-', '_')}").FAULTS
+    return table
 
 
-def all_benign() -> list[Benign]:
-    return [benign for name in NAMES for benign in table(name)[1]]
+def benign_of(system: str) -> tuple[Benign, ...]:
+    name = system.replace("-", "_")
+    table: tuple[Benign, ...] = importlib.import_module(f"wheeltapper.lab.benign.{name}").BENIGN
+    return table
 
 
 def find(system: str, id: str) -> Fault | Benign:
-    faults, benign = table(system)
-    known: dict[str, Fault | Benign] = {one.id: one for one in faults}
-    known |= {one.id: one for one in benign}
+    known: dict[str, Fault | Benign] = {one.id: one for one in faults_of(system)}
+    known |= {one.id: one for one in benign_of(system)}
     if id in known:
         return known[id]
     raise InputError(f"{system} has no fault called {id!r}", do=f"Choose one of: {', '.join(known)}")

@@ -1,0 +1,92 @@
+"""The files a training leaves that are not text: TensorBoard events and safetensors, written by hand.
+
+Both formats are a page of rules, and writing them here keeps the lab free of tensorboard and safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+
+def crc_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)  # Castagnoli, reflected
+        table.append(crc)
+    return tuple(table)
+
+
+CRC = crc_table()
+
+
+def masked_crc(data: bytes) -> int:
+    """The checksum of a TFRecord: CRC-32C, rotated and shifted."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = CRC[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(number: int, data: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+class EventFile:
+    """Scalars in a TensorBoard event file."""
+
+    def __init__(self, folder: Path, wall_time: float, host: str = "lab") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"events.out.tfevents.{int(wall_time)}.{host}.1.0"
+        self._write(struct.pack("<Bd", 9, wall_time) + field(3, b"brain.Event:2"))
+
+    def _write(self, event: bytes) -> None:
+        length = struct.pack("<Q", len(event))
+        with self.path.open("ab") as file:
+            file.write(length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event)))
+
+    def scalars(self, step: int, wall_time: float, values: Mapping[str, float]) -> None:
+        for tag, value in values.items():
+            summary = field(1, field(1, tag.encode()) + struct.pack("<Bf", 0x15, value))
+            self._write(struct.pack("<Bd", 9, wall_time) + b"\x10" + varint(step) + field(5, summary))
+
+
+def save_safetensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Float tensors only: an 8-byte length, a JSON header, the raw values."""
+    header, chunks, offset = {}, [], 0
+    for name, tensor in tensors.items():
+        data = tensor.detach().cpu().float().contiguous().numpy().tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + len(data)]}
+        chunks.append(data)
+        offset += len(data)
+    head = json.dumps(header).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack("<Q", len(head)) + head + b"".join(chunks))
+
+
+def resident_gb(device: torch.device) -> float:
+    """The memory a training would print: the device's peak, or what this process holds now."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device)) / 2**30
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0.0
+    return pages * 4096 / 2**30
