@@ -169,7 +169,9 @@ def test_a_table_of_no_known_make() -> None:
 @pytest.mark.parametrize(
     ("text", "names", "clock"),
     [
-        ("1,2.5\n2,2.25\n3,2.0\n", ["column 1", "column 2"], "row"),
+        ("1,2.5\n2,2.25\n3,2.0\n", ["column 2"], "row"),  # the first only numbers the rows
+        (",loss\n0,2.5\n1,2.25\n", ["loss"], "row"),  # what pandas makes of its index
+        ("step  loss\n1     2.5\n2     2.25\n", ["loss"], "step"),
         ("step\tloss\n1\t2.5\n2\t2.25\n", ["loss"], "step"),
         ("iteration;loss\n1;2,5\n2;2,25\n", ["loss"], "step"),
         ("\ufeffepoch,loss\n1,2.5\n2,2.25\n", ["loss"], "epoch"),
@@ -218,3 +220,61 @@ def test_known_formats_win_over_the_generic_reader() -> None:
         generic = [claim for claim, module in claims if module.__name__.endswith("generic_csv")]
         assert generic
         assert generic[0] <= 0.3 < claims[0][0]
+
+
+def test_rows_of_two_splits_are_two_series(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("epoch,phase,loss\n1,train,2.5\n1,valid,3.5\n2,train,2.0\n2,valid,3.25\n")
+    (reading,) = readings_of(file)
+    assert [(p.name, p.split, p.values.tolist(), p.at.tolist()) for p in reading.points] == [
+        ("loss", "train", [2.5, 2.0], [1, 2]),
+        ("loss", "val", [3.5, 3.25], [1, 2]),
+    ]
+
+
+def test_a_column_that_names_runs_gives_a_reading_each(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("seed,epoch,loss\n1,1,2.5\n1,2,2.0\n7,1,2.25\n7,2,1.75\n")
+    readings = readings_of(file)
+    assert [(r.key, r.points[0].values.tolist(), r.points[0].lines.tolist()) for r in readings] == [
+        ("seed=1", [2.5, 2.0], [2, 3]),
+        ("seed=7", [2.25, 1.75], [4, 5]),
+    ]
+    file.write_text("run,epoch,loss\na,1,2.5\na,2,2.0\nb,1,2.25\nb,2,1.75\n")
+    assert [r.key for r in readings_of(file)] == ["a", "b"]
+
+
+def test_units_that_are_written_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("step,acc,mem,mixed\n1,12.5%,3.5GB,5s\n2,25%,4GB,6%\n3,nan,4GB,7s\n")
+    (reading,) = readings_of(file)
+    assert {p.name: p.unit for p in reading.points} == {"acc": "%", "mem": "GB", "mixed": None}
+    same(series(reading, "acc").values, [12.5, 25, np.nan])
+
+
+def test_the_time_an_epoch_took_is_not_a_clock(tmp_path: Path) -> None:
+    file = tmp_path / "history.csv"
+    file.write_text("epoch,train_loss,valid_loss,time\n0,2.5,2.0,01:20\n1,2.25,1.75,01:10\n2,2.0,1.5,01:15\n")
+    (reading,) = readings_of(file)
+    assert {c for p in reading.points for c in p.clocks} == set()
+    assert "`time`: 3 cells" in texts(reading)
+
+
+def test_tensorboard_export_is_named_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "run-exp1-tag-train_loss.csv"
+    file.write_text("Wall time,Step,Value\n1700000000.5,0,2.5\n1700000010.5,100,NaN\n")
+    (reading,) = readings_of(file)
+    (loss,) = reading.points
+    assert (reading.format, loss.name, loss.at.tolist()) == ("TensorBoard CSV export", "train_loss", [0, 100])
+    same(loss.clocks["second"], [1700000000.5, 1700000010.5])
+
+
+def test_wandb_export_holds_several_runs(tmp_path: Path) -> None:
+    file = tmp_path / "wandb_export.csv"
+    header = '"Step","red-1 - val/loss","red-1 - val/loss__MIN","red-1 - val/loss__MAX","blue-2 - val/loss"'
+    file.write_text(header + '\n"0","2.5","2.5","2.5","3.5"\n"10","2.0","2.0","2.0",""\n')
+    readings = readings_of(file)
+    assert [(r.key, r.points[0].name, r.points[0].values.tolist()) for r in readings] == [
+        ("red-1", "val/loss", [2.5, 2.0]),
+        ("blue-2", "val/loss", [3.5]),
+    ]

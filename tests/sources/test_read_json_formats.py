@@ -245,3 +245,25 @@ def test_stylegan_counts_images_and_an_empty_tick_is_not_nan() -> None:
     same(series(metric, "fid50k_full").at, [0, 40000])
     assert [c.metric for c in metric.checkpoints] == [("fid50k_full", 250.5), ("fid50k_full", 50.25)]
     assert facts(metric) == {"n_gpus": 2}
+
+
+def test_a_json_document_of_rows_or_of_lists(tmp_path: Path) -> None:
+    rows = tmp_path / "history.json"
+    rows.write_text('[{"epoch": 1, "loss": 2.5}, {"epoch": 2, "loss": NaN}]')
+    (reading,) = readings_of(rows)
+    assert (reading.format, reading.points[0].clock) == ("JSON table", "epoch")
+    same(series(reading, "loss").values, [2.5, np.nan])
+    lists = tmp_path / "lists.json"
+    lists.write_text('{"name": "x", "loss": [2.5, 2.0], "val": {"acc": [0.5, 0.75]}, "lr": [0.1]}')
+    (reading,) = readings_of(lists)
+    assert {p.name: p.values.tolist() for p in reading.points} == {"loss": [2.5, 2.0], "val.acc": [0.5, 0.75]}
+
+
+def test_null_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"step": 1, "loss": 2.5, "acc": null}\n{"step": 2, "loss": null, "acc": 0.5}\n')
+    (reading,) = readings_of(file)
+    assert {p.name: (p.at.tolist(), p.values.tolist()) for p in reading.points} == {
+        "loss": ([1], [2.5]),
+        "acc": ([2], [0.5]),
+    }

@@ -132,12 +132,13 @@ def test_a_block_of_the_csv_reader_takes_the_fast_path(tmp_path: Path, monkeypat
 def test_jsonl_with_nan_and_new_keys_takes_the_fast_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "t.jsonl"
     rows = ['{"step": 1, "loss": NaN}', '{"step": 2, "loss": -Infinity, "acc": 1}']
-    rows.append('{"step": 3, "note": "loss: NaN, x"}')
+    rows.append('{"step": 3, "note": "loss: NaN, x", "NaN count": 4}')
     file.write_text("\n".join(rows) + "\n")
     monkeypatch.setattr(_jsonl, "_slowly", lambda *_: pytest.fail("clean rows went line by line"))
     table = _jsonl.read_table(file)
     np.testing.assert_array_equal(table.columns["loss"], [np.nan, -np.inf, HOLE])
     assert table.texts == {"note": {2: "loss: NaN, x"}}
+    np.testing.assert_array_equal(table.columns["NaN count"], [HOLE, HOLE, 4])
 
 
 def test_rows_one_by_one_and_in_columns_mix() -> None:

@@ -17,8 +17,8 @@ from wheeltapper.sources.record import ClockName, Fact, Floats, Note
 STEP = (
     "step", "global_step", "_global_step", "train/global_step", "trainer/global_step", "train_step", "steps",
     "global_steps", "current_steps", "iter", "iteration", "iters", "iterations", "global_iter", "global_iteration",
-    "it", "n_iter", "num_updates", "update", "updates", "nupdates", "total_steps_done", "optimizer_step",
-    "training_step", "total_timesteps", "timesteps", "time/total_timesteps", "_step", "batch_idx", "batch",
+    "it", "n_iter", "num_updates", "update", "updates", "optimizer_step", "training_step", "time/total_timesteps",
+    "total_timesteps", "timesteps_total", "timesteps", "nupdates", "training_iteration", "_step", "batch_idx", "batch",
 )  # fmt: skip
 EPOCH = ("epoch", "epochs", "current_epoch", "train/epoch", "epoch_num", "num_epoch", "ep")
 SAMPLE = (
@@ -33,6 +33,7 @@ SECOND = (
     "timestamp", "_timestamp", "wall_time", "walltime", "wall", "time_elapsed", "elapsed_time", "elapsed", "_runtime",
     "relative_time", "time/time_elapsed", "seconds", "train_time", "time", "date", "datetime", "training_time",
 )  # fmt: skip
+INDEX = ("column 1", "Unnamed: 0", "index", "row")  # what pandas leaves of its index: the number of the row
 # Units are part of some names; positions are told in the clock's own unit.
 THOUSANDS = {"kimg", "progress/kimg"}
 
@@ -63,6 +64,7 @@ def clocks_of(table: Table) -> Clocks:
             used.add(lower[name])
             break
     _add_seconds(table, lower, found, used)
+    used |= {name for name in INDEX if name in table.columns and _is_index(table.columns[name])}
     notes: list[Note] = []
     facts: list[Fact] = []
     if "step" in found and "epoch" in found and counted_anew(found["epoch"], found["step"]):
@@ -93,6 +95,10 @@ def _counts(column: Floats, *, strict: bool) -> bool:
     return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
 
 
+def _is_index(column: Floats) -> bool:
+    return len(column) > 1 and bool(np.all(np.diff(column) == 1)) and column[0] in (0, 1)
+
+
 def _carried(column: Floats) -> Floats:
     """Positions for every row: one that does not tell stands where the row before it stood."""
     known = np.isfinite(column)
@@ -107,25 +113,21 @@ def _add_seconds(table: Table, lower: dict[str, str], found: dict[ClockName, Flo
     words = {name.lower(): name for name in table.texts}
     for name in SECOND:
         if name in lower:
-            column = table.column(lower[name])
-            said = column[np.isfinite(column)] if column is not None else np.empty(0)
-            # A time per step also has such a name: only what keeps growing is a clock.
-            if column is None or len(said) < 3 or not _counts(column, strict=True) or said[-1] <= said[0]:
-                continue
-            if bool(np.mean(np.diff(said) > 0) > 0.9):
-                found["second"] = _carried(column)
-                used.add(lower[name])
-                return
+            track = table.column(lower[name])
         elif name in words:
             track = np.full(len(table), np.nan)
             for row, cell in table.texts[words[name]].items():
                 stamp = seconds(cell)
                 stamp = duration(cell) if stamp is None else stamp
                 track[row] = np.nan if stamp is None else stamp
-            if bool(np.isfinite(track).any()):
-                found["second"] = _carried(track)
-                used.add(words[name])
-                return
+        else:
+            continue
+        # The time that a step or an epoch took also has such a name: only what keeps growing is a clock.
+        said = track[np.isfinite(track)] if track is not None else np.empty(0)
+        if track is not None and len(said) > 2 and bool(np.mean(np.diff(said) >= 0) > 0.9) and said[-1] > said[0]:
+            found["second"] = _carried(track)
+            used.add(lower.get(name) or words[name])
+            return
 
 
 def duration(text: str) -> float | None:

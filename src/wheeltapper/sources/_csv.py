@@ -16,10 +16,12 @@ import numpy as np
 
 from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks
 from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
-from wheeltapper.sources._text import number
+from wheeltapper.sources._text import measure, number
 from wheeltapper.sources.record import Event, Floats
 
 DELIMITERS = (",", ";", "\t", "|")
+BLANKS = " "  # as a delimiter: any run of blanks
+SMALL = 1 << 14  # bytes; halving further costs more than reading row by row
 EMPTY = {"", "-", "--", "na", "n/a", "none", "null", "nil", "<na>"}  # Keras writes NA for a metric it did not take
 
 _HOLE = repr(HOLE).encode()
@@ -65,10 +67,22 @@ class _Reader:
             first += 1 if start == end else 0
             if start != end and self.header is not None:
                 break
-        body = data[start:] if start else data
-        if body.strip() and not self._fast(first, body):
-            self._slowly(first, body)
+        self._rows(first, data[start:] if start else data)
+
+    def _rows(self, first: int, data: bytes) -> None:
+        """At once if possible, by columns if some hold words; else in halves, down to row by row."""
+        if not data.strip():
+            return
+        body = self._clean(data)
+        if body is not None and (self._fast(first, body) or self._by_column(first, body)):
+            return
+        middle = data.find(b"\n", len(data) // 2) + 1
+        if len(data) < SMALL or not 0 < middle < len(data):
+            self._slowly(first, data)
             self.builder.flush()
+            return
+        self._rows(first, data[:middle])
+        self._rows(first + data.count(b"\n", 0, middle), data[middle:])
 
     def _opening(self, line: int, raw: bytes) -> bool:
         """Look at a line before the header is known; True if the line is used up."""
@@ -81,6 +95,8 @@ class _Reader:
         row = text.decode("utf-8", "replace")
         if self.delimiter is None:
             self.delimiter = max(DELIMITERS, key=lambda d: (row.count(d), -DELIMITERS.index(d)))
+            if self.delimiter not in row and len(row.split()) > 1:
+                self.delimiter = BLANKS
         cells = self._cells(row)
         if self._is_header(cells):
             self._name(cells, line)
@@ -108,49 +124,70 @@ class _Reader:
 
     # ------------------------------------------------------------ blocks of numbers
 
-    def _fast(self, first: int, data: bytes) -> bool:
+    def _clean(self, data: bytes) -> bytes | None:
+        """Lines of as many cells as the header, cut by commas; None if they are not."""
         assert self.header is not None
-        width = len(self.header)
-        if b'"' in data or self.delimiter is None or (self.decimal_comma and self.delimiter != ","):
-            return False
+        if self.delimiter in (None, BLANKS) or self.decimal_comma or b"\n<<<<<<<" in data or b"\n>>>>>>>" in data:
+            return None
         body = data.replace(b"\r", b"") if b"\r" in data else data
         body = body[:-1] if body.endswith(b"\n") else body
-        if self.delimiter != ",":
+        if b'"' in body:  # only quotes around whole cells: a comma inside them shows as a cell too many
+            body = body.replace(b'"', b"")
+        if self.delimiter is not None and self.delimiter != ",":
             if b"," in body:
-                return False
+                return None
             body = body.replace(self.delimiter.encode(), b",")
-        if not _regular(body, width):
-            return False
-        if b"n" in body or b"N" in body:
-            body = body.lower()
-            for word, mark in _WORDS:
-                body = body.replace(word, mark)
-            marked = True
-        else:
-            marked = False
+        return body if _regular(body, len(self.header)) else None
+
+    def _fast(self, first: int, body: bytes) -> bool:
+        assert self.header is not None
+        width = len(self.header)
         rows = body.count(b"\n") + 1
-        flat = body.replace(b"\n", b",")
-        if b",," in flat or flat.startswith(b",") or flat.endswith(b","):
-            hole = b"," + _HOLE + b","
-            flat = (b"," + flat + b",").replace(b",,", hole).replace(b",,", hole)[1:-1]
-        try:
-            values = np.array(_floats.decode(b"[" + flat + b"]"), dtype=np.float64)
-        except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError):
+        values = _numbers(body.replace(b"\n", b","), rows * width)
+        if values is None:
             return False
-        if len(values) != rows * width:
-            return False
-        if marked:
-            values[values == NAN_MARK] = np.nan
-            values[values == POS_MARK] = np.inf
-            values[values == NEG_MARK] = -np.inf
         grid = values.reshape(rows, width)
-        columns: dict[str, Floats] = {}
-        for i, name in enumerate(self.header):
-            column = np.ascontiguousarray(grid[:, i])
-            if bool((column != HOLE).any()):
-                columns[name] = column
-        self.builder.add_columns(np.arange(first, first + rows, dtype=np.int64), columns)
+        self._add(first, rows, {name: np.ascontiguousarray(grid[:, i]) for i, name in enumerate(self.header)})
         return True
+
+    def _by_column(self, first: int, body: bytes) -> bool:
+        """Columns of numbers at once, columns with words cell by cell."""
+        assert self.header is not None
+        if (self.comment and (b"\n" + self.comment in body or body.startswith(self.comment))) or b"[" in body:
+            return False
+        text = body.decode("utf-8", "replace")
+        table = [line.split(",") for line in text.split("\n")]
+        if any(row[0].strip() == self.header[0] for row in table):
+            return False  # perhaps the header again
+        columns: dict[str, Floats] = {}
+        for name, cells in zip(self.header, zip(*table, strict=True), strict=True):
+            found = _numbers(",".join(cells).encode(), len(cells))
+            columns[name] = self._column(name, cells) if found is None else found
+        self._add(first, len(table), columns)
+        return True
+
+    def _column(self, name: str, cells: tuple[str, ...]) -> Floats:
+        base = self.builder.rows
+        column = np.full(len(cells), HOLE)
+        known: dict[str, float | None] = {}  # words repeat
+        for row, raw in enumerate(cells):
+            cell = raw.strip()
+            if cell.lower() not in EMPTY:
+                value = known[cell] if cell in known else known.setdefault(cell, self._number(cell))
+                if value is None:
+                    self.builder.text(name, cell, base + row)
+                else:
+                    column[row] = value
+                    self._unit(name, cell)
+        return column
+
+    def _add(self, first: int, rows: int, columns: dict[str, Floats]) -> None:
+        said = {name: column for name, column in columns.items() if bool((column != HOLE).any())}
+        self.builder.add_columns(np.arange(first, first + rows, dtype=np.int64), said)
+
+    def _unit(self, name: str, cell: str) -> None:
+        if cell[-1] in "%BsW" and (found := measure(cell)) is not None:
+            self.builder.unit(name, found[1])
 
     # ------------------------------------------------------------ row by row
 
@@ -190,6 +227,7 @@ class _Reader:
             value = self._number(cell)
             if value is not None:
                 values.append((name, value))
+                self._unit(name, cell)
             elif cell.startswith("[") and (many := _list(cell)):
                 values.append((name, many[0]))
                 # Several parameter groups: the others only matter where they differ.
@@ -214,6 +252,8 @@ class _Reader:
         return True
 
     def _cells(self, row: str) -> list[str]:
+        if self.delimiter == BLANKS:
+            return row.split()
         if '"' not in row:
             return [cell.strip() for cell in row.split(self.delimiter)]
         try:
@@ -230,6 +270,27 @@ class _Reader:
             inner = _WRAPPED.match(cell)
             value = number(inner[1]) if inner else None
         return value
+
+
+def _numbers(flat: bytes, count: int) -> Floats | None:
+    """The cells between commas if each is a number, empty, or a word for NaN or infinity."""
+    marked = b"n" in flat or b"N" in flat
+    if marked:
+        flat = flat.lower()
+        for word, mark in _WORDS:
+            flat = flat.replace(word, mark)
+    if b",," in flat or flat.startswith(b",") or flat.endswith(b","):
+        hole = b"," + _HOLE + b","
+        flat = (b"," + flat + b",").replace(b",,", hole).replace(b",,", hole)[1:-1]
+    try:
+        values = np.array(_floats.decode(b"[" + flat + b"]"), dtype=np.float64)
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError):
+        return None
+    if marked:
+        values[values == NAN_MARK] = np.nan
+        values[values == POS_MARK] = np.inf
+        values[values == NEG_MARK] = -np.inf
+    return values if len(values) == count else None
 
 
 def _regular(body: bytes, width: int) -> bool:

@@ -8,8 +8,8 @@ is read line by line with `json`, so that one bad line costs one line.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ from wheeltapper.sources.record import Floats
 
 DEPTH_LIMIT = 100  # issue 2: deeper nesting is no log row; noted and skipped
 LIST_LIMIT = 64  # a longer list in a row is a histogram or a prediction, not a set of metrics
+SMALL = 1 << 14  # bytes; halving further costs more than reading line by line
 STRUCT_LIMIT = 600  # keys of one Struct; above it rows are dictionaries of data, and go line by line
 
-_BARE = re.compile(rb"(?<=[:,\[\s])(NaN|-?Infinity)(?=\s*[,}\]\r\n])")
-_MARKS = {b"NaN": NAN_MARK, b"Infinity": POS_MARK, b"-Infinity": NEG_MARK}
-_MARK_TEXT = {word: repr(mark).encode() for word, mark in _MARKS.items()}
+# Replaced wherever they stand, which is ten times faster than a regex that looks around; words are put back.
+_MARKS = ((b"-Infinity", NEG_MARK), (b"Infinity", POS_MARK), (b"NaN", NAN_MARK))
+_MARK_TEXT = [(word, repr(mark).encode()) for word, mark in _MARKS]
 _decoder = json.JSONDecoder()
 
 
@@ -37,43 +38,60 @@ def read_table(path: Path) -> Table:
     builder = TableBuilder(str(path))
     schema = _Schema()
     for first, data in blocks(path, builder.notes):
-        if not schema.usable or not _fast(data, first, schema, builder):
-            _slowly(data, first, builder, schema)
-            builder.flush()
+        _block(data, first, schema, builder)
     return builder.table()
 
 
+def _block(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> None:
+    """At once if possible; else in halves, so that damage slows down only the lines around it."""
+    if schema.usable and _fast(data, first, schema, builder):
+        return
+    middle = data.find(b"\n", len(data) // 2) + 1
+    if not schema.usable or len(data) < SMALL or not 0 < middle < len(data):
+        _slowly(data, first, builder, schema)
+        builder.flush()
+        return
+    _block(data[:middle], first, schema, builder)
+    _block(data[middle:], first + data.count(b"\n", 0, middle), schema, builder)
+
+
 # ---------------------------------------------------------------- rows that repeat their keys
+
+
+NUMBER, NULLABLE, LOOSE = 0, 1, 2  # always a number so far; sometimes null; anything else
 
 
 class _Schema:
     """The Struct for the keys seen so far: plain numbers as floats, everything else as it comes."""
 
     def __init__(self) -> None:
-        self.keys: dict[str, bool] = {}  # key -> always a number so far
+        self.keys: dict[str, int] = {}
         self.usable = True
         self.decoder: msgspec.json.Decoder[Any] | None = None
 
     def learn(self, row: dict[str, Any]) -> None:
         for key, value in row.items():
             plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if self.keys.get(key, True) and not plain and value is not None:
-                self.keys[key] = False
-                self.decoder = None
-            elif key not in self.keys:
-                self.keys[key] = True
+            kind = NUMBER if plain else NULLABLE if value is None else LOOSE
+            if kind > self.keys.get(key, -1):
+                self.keys[key] = kind
                 self.decoder = None
         self.usable = self.usable and len(self.keys) <= STRUCT_LIMIT
 
     def build(self) -> msgspec.json.Decoder[Any]:
         if self.decoder is None:
+            types: tuple[Any, ...] = (float, float | None, Any)
             fields = [
-                (f"f{i}", float if plain else Any, msgspec.field(default=HOLE, name=key))
-                for i, (key, plain) in enumerate(self.keys.items())
+                (f"f{i}", types[kind], msgspec.field(default=HOLE, name=key))
+                for i, (key, kind) in enumerate(self.keys.items())
             ]
             row = msgspec.defstruct("Row", fields, forbid_unknown_fields=True, gc=False)
             self.decoder = msgspec.json.Decoder(row)
         return self.decoder
+
+    def of_kind(self, kind: int) -> list[tuple[str, str]]:
+        """(key, attribute) of the keys of one kind."""
+        return [(key, f"f{i}") for i, (key, k) in enumerate(self.keys.items()) if k == kind]
 
 
 def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bool:
@@ -81,11 +99,10 @@ def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bo
     body = data.rstrip()
     if not body.startswith(b"{") or b"\n\n" in body or b"\n\r\n" in body:
         return False
-    if b"NaN" in body or b"Infinity" in body:
-        body = _BARE.sub(lambda found: _MARK_TEXT[found[1]], body)
-        marked = True
-    else:
-        marked = False
+    marked = b"NaN" in body or b"Infinity" in body
+    if marked:
+        for word, mark in _MARK_TEXT:
+            body = body.replace(word, mark)
     for _ in range(8):  # each failure teaches keys; a block that keeps failing is not worth more
         try:
             rows: list[Any] = schema.build().decode_lines(body) if schema.keys else []
@@ -101,25 +118,30 @@ def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bo
     if len(rows) != count:
         return False
     columns: dict[str, Floats] = {}
-    loose: list[tuple[str, int]] = []
-    for i, (key, plain) in enumerate(schema.keys.items()):
-        if not plain:
-            loose.append((key, i))
-            continue
-        column = np.fromiter(map(attrgetter(f"f{i}"), rows), np.float64, count)
-        columns[key] = _unmarked(column) if marked else column
+    plain = schema.of_kind(NUMBER)
+    if plain:
+        # One tuple a row and one pass over all: half the time of a pass for every column.
+        cells: Iterable[Any] = map(attrgetter(*(field for _, field in plain)), rows)
+        cells = chain.from_iterable(cells) if len(plain) > 1 else cells
+        grid = np.fromiter(cells, np.float64, count * len(plain)).reshape(count, len(plain))
+        columns = {key: np.ascontiguousarray(grid[:, i]) for i, (key, _) in enumerate(plain)}
+    for key, field in schema.of_kind(NULLABLE):
+        values = (HOLE if v is None else v for v in map(attrgetter(field), rows))
+        columns[key] = np.fromiter(values, np.float64, count)
+    if marked:
+        columns = {_as_written(key): _unmarked(column) for key, column in columns.items()}
     base = builder.rows
-    for key, i in loose:
-        for row, value in enumerate(map(attrgetter(f"f{i}"), rows)):
+    for key, field in schema.of_kind(LOOSE):
+        for row, value in enumerate(map(attrgetter(field), rows)):
             if value is HOLE or value == HOLE:
                 continue
-            for name, found in flat(key, value):
+            for name, found in flat(_as_written(key) if marked else key, value):
                 if isinstance(found, float):
                     if name not in columns:
                         columns[name] = np.full(count, HOLE)
                     columns[name][row] = _MARK_VALUE.get(found, found) if marked else found
                 else:
-                    _say(builder, name, _as_written(found) if marked else found, first + row, base + row)
+                    _say(builder, name, _as_written(found) if marked and found else found, first + row, base + row)
     lines = np.arange(first, first + count, dtype=np.int64)
     builder.add_columns(lines, {k: c for k, c in columns.items() if bool((c != HOLE).any())})
     return True
@@ -128,10 +150,10 @@ def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bo
 _MARK_VALUE = {NAN_MARK: np.nan, POS_MARK: np.inf, NEG_MARK: -np.inf}
 
 
-def _as_written(text: str | None) -> str | None:
-    """A word that looked like a bare NaN inside a sentence, put back."""
-    for word, mark in _MARK_TEXT.items() if text else ():
-        text = (text or "").replace(mark.decode(), word.decode())
+def _as_written(text: str) -> str:
+    """A word that held the name of a number, put back."""
+    for word, mark in _MARK_TEXT:
+        text = text.replace(mark.decode(), word.decode())
     return text
 
 
@@ -174,7 +196,7 @@ def _slowly(data: bytes, first: int, builder: TableBuilder, schema: _Schema | No
         text = line.strip()
         if not text:
             continue
-        last = i == len(lines) - 1  # `data` ends with a line end, unless the file does not
+        last = i == len(lines) - 1  # every piece ends with a line end, but the file's last need not
         for row in objects(text, first + i, builder, last=last):
             add_row(builder, first + i, row)
             if schema is not None and schema.usable:

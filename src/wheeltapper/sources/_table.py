@@ -46,6 +46,7 @@ class Table:
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)  # written after every number of a column
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -59,6 +60,16 @@ class Table:
         """The values of a column, in row order, without its holes."""
         values = self.columns.get(name)
         return np.empty(0) if values is None else values[values != HOLE]
+
+    def part(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Table:
+        """The table of some of its rows, without the notes and events, which are the whole file's."""
+        place = np.cumsum(rows) - 1
+        texts = {
+            name: {int(place[row]): cell for row, cell in cells.items() if row < len(rows) and rows[row]}
+            for name, cells in self.texts.items()
+        }
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Table(self.file, self.lines[rows], columns, texts, units=self.units)
 
     def fact(self, name: str, column: str) -> list[Fact]:
         """The last finite value of a column that repeats a constant of the run, with its line."""
@@ -109,7 +120,7 @@ class Table:
                     file=self.file,
                     lines=lines,
                     clocks=others,
-                    unit=says.unit,
+                    unit=says.unit or self.units.get(name) or None,
                     split=says.split,
                     about=says.about,
                     window=says.window,
@@ -165,6 +176,7 @@ class TableBuilder:
         self.notes: list[Note] = []
         self.events: list[Event] = []
         self.texts: dict[str, dict[int, str]] = {}
+        self.units: dict[str, str] = {}
         self.rows = 0
         self._lines: list[Ints] = []
         self._parts: dict[str, list[tuple[int, Floats]]] = {}
@@ -204,6 +216,10 @@ class TableBuilder:
         if len(cells) < MANY_TEXTS:
             cells[self.rows if row is None else row] = intern(text) if len(text) < 32 else text[:TEXT_LIMIT]
 
+    def unit(self, name: str, unit: str) -> None:
+        """The unit written after a number; a column that changes its unit has none."""
+        self.units[name] = unit if self.units.get(name, unit) == unit else ""
+
     def count(self, what: str, line: int, level: str = "lost") -> None:
         """Something that happened on a line; told once, with how often. `{n}` in `what` is the count."""
         n, first, _ = self._counts.get(what, (0, line, level))
@@ -239,4 +255,4 @@ class TableBuilder:
         notes = [*self.notes]
         for what, (n, first, level) in self._counts.items():
             notes.append(Note(what.format(n=n), self.file, first, level))  # type: ignore[arg-type]
-        return Table(self.file, lines, columns, self.texts, notes, self.events)
+        return Table(self.file, lines, columns, self.texts, notes, self.events, self.units)

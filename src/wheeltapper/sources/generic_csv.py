@@ -6,8 +6,8 @@ from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import first_rows, header_of
-from wheeltapper.sources._clocks import clocks_of
 from wheeltapper.sources._csv import DELIMITERS, looks_like_name, read_table
+from wheeltapper.sources._generic import readings_of_table
 from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Reading
 
@@ -22,7 +22,8 @@ def sniff(head: Head) -> float:
     delimiter = max(DELIMITERS, key=rows[0].count)
     width = rows[0].count(delimiter)
     if width == 0:
-        return 0.1 if suffix else 0.0
+        blanks = _numbers_between_blanks(rows)
+        return 0.25 if blanks else 0.1 if suffix else 0.0
     same = sum(row.count(delimiter) == width for row in rows) / len(rows)
     named = sum(looks_like_name(cell) for cell in header_of(head)) > width / 2
     body = [cell for row in rows[1:] for cell in row.split(delimiter)]
@@ -33,8 +34,14 @@ def sniff(head: Head) -> float:
     return 0.2 if suffix else 0.0
 
 
+def _numbers_between_blanks(rows: list[str]) -> bool:
+    """A table cut by blanks is only believed if nothing but numbers follows its first line."""
+    width = len(rows[0].split())
+    body = [row.split() for row in rows[1:]]
+    return width > 1 and len(body) > 1 and all(
+        len(row) == width and all(number(cell) is not None for cell in row) for row in body
+    )
+
+
 def read(path: Path) -> list[Reading]:
-    table = read_table(path)
-    clocks = clocks_of(table)
-    points = table.points(clocks.clock, clocks.at, clocks.others, skip=clocks.used)
-    return [table.reading(FORMAT, points, facts=clocks.facts, notes=clocks.notes, words=clocks.used)]
+    return readings_of_table(read_table(path), FORMAT)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import first_objects
-from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._generic import readings_of_table
 from wheeltapper.sources._jsonl import read_table
 from wheeltapper.sources.record import Reading
 
@@ -21,7 +21,4 @@ def sniff(head: Head) -> float:
 
 
 def read(path: Path) -> list[Reading]:
-    table = read_table(path)
-    clocks = clocks_of(table)
-    points = table.points(clocks.clock, clocks.at, clocks.others, skip=clocks.used)
-    return [table.reading(FORMAT, points, facts=clocks.facts, notes=clocks.notes, words=clocks.used)]
+    return readings_of_table(read_table(path), FORMAT)

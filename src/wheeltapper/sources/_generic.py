@@ -1,0 +1,93 @@
+"""Readings of a table whose make is not known: rows of several splits or several runs are told apart.
+
+A column `split` that says train and val, or a column `run` that names runs, would otherwise mix two curves
+into one sawtooth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._table import HOLE, Stated, Table
+from wheeltapper.sources.record import Points, Reading
+
+SPLIT_COLUMNS = {"split", "mode", "phase", "stage", "set", "subset", "type", "dataset", "partition", "kind"}
+SPLITS = {
+    "train": "train", "training": "train", "trn": "train",
+    "val": "val", "valid": "val", "validation": "val", "eval": "val", "evaluation": "val", "dev": "val",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+RUN_COLUMNS = {"run", "run_id", "run_name", "experiment", "exp", "exp_name", "trial", "trial_id", "fold", "seed"}
+MOST_RUNS = 1000
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def readings_of_table(table: Table, format: str) -> list[Reading]:
+    """One Reading, or one per run where a column names several."""
+    column, runs = _runs(table)
+    if len(runs) < 2:
+        return [_reading(table, format, skip=(), key=None, first=True)]
+    out = []
+    for i, (run, rows) in enumerate(runs.items()):
+        part = table.part(rows)
+        if i == 0:
+            part.notes, part.events = table.notes, table.events
+        out.append(_reading(part, format, skip=(column,), key=run, first=i == 0))
+    return out
+
+
+def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None, first: bool) -> Reading:
+    clocks = clocks_of(table)
+    hidden = {*clocks.used, *skip}
+    column, splits = _splits(table)
+    points: list[Points] = []
+    for split, rows in splits.items():
+        stated = Stated("eval" if split in ("val", "test") else None, split)
+        points += table.points(clocks.clock, clocks.at, clocks.others, skip=hidden, rows=rows, stated=stated)
+    words = {*hidden, column}
+    told = table.reading(format, points, facts=clocks.facts, notes=clocks.notes, words=words)
+    if key is None:
+        return told
+    notes = told.notes if first else tuple(clocks.notes)
+    return Reading(told.file, format, told.points, facts=told.facts, events=told.events, notes=notes, key=key)
+
+
+def _splits(table: Table) -> tuple[str, dict[str | None, Mask | None]]:
+    """The rows of each split, by a column whose words are splits."""
+    for name, cells in table.texts.items():
+        found = {row: SPLITS.get(cell.strip().lower()) for row, cell in cells.items()}
+        if name.strip().lower() not in SPLIT_COLUMNS or None in found.values():
+            continue
+        label = np.full(len(table), "", dtype=object)
+        for row, split in found.items():
+            if row < len(label):
+                label[row] = split
+        return name, {(split or None): label == split for split in dict.fromkeys(label.tolist())}
+    return "", {None: None}
+
+
+def _runs(table: Table) -> tuple[str, dict[str, Mask]]:
+    """The rows of each run, by a column that names runs: on every row, and each on several rows."""
+    for name in [*table.texts, *table.columns]:
+        if name.strip().lower() not in RUN_COLUMNS or (name in table.texts and name in table.columns):
+            continue
+        if name in table.texts:
+            labels = [table.texts[name].get(row) for row in range(len(table))]
+        else:
+            column = table.columns[name]
+            labels = [None if v == HOLE or not np.isfinite(v) else f"{v:g}" for v in column.tolist()]
+        if None in labels:
+            continue
+        array = np.array(labels, dtype=object)
+        distinct = dict.fromkeys(str(label) for label in labels)
+        if not 2 <= len(distinct) <= min(MOST_RUNS, len(table) // 2):
+            continue
+        if name not in table.texts:
+            distinct = {f"{name}={label}": None for label in distinct}
+            return name, {label: array == label.split("=", 1)[1] for label in distinct}
+        return name, {label: array == label for label in distinct}
+    return "", {}

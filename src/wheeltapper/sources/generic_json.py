@@ -1,0 +1,71 @@
+"""A JSON document that is a log: a list of rows, or lists of values by name (what `json.dump(history)` leaves)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from wheeltapper.sources import Head
+from wheeltapper.sources._blocks import whole
+from wheeltapper.sources._generic import readings_of_table
+from wheeltapper.sources._jsonl import add_row, flat
+from wheeltapper.sources._table import TableBuilder
+from wheeltapper.sources._text import decode
+from wheeltapper.sources.record import Note, Reading
+
+FORMAT = "JSON table"
+FEWEST = 2  # values a list must have to be a curve
+_ROWS = re.compile(rb"\s*\[\s*\{\s*\"")
+_LISTS = re.compile(rb"\s*\{[^\[\]]*?\"[^\"]+\"\s*:\s*\[\s*(?:-?\d|NaN|-?Infinity)")
+
+
+def sniff(head: Head) -> float:
+    named = 0.05 if head.path.suffix.lower() == ".json" else 0.0
+    if _ROWS.match(head.data):
+        return 0.2 + named
+    return 0.15 + named if _LISTS.match(head.data[:8192]) else 0.0
+
+
+def read(path: Path) -> list[Reading]:
+    file = str(path)
+    notes: list[Note] = []
+    text = decode(whole(path, notes))[0]
+    try:
+        value = json.loads(text) if text.strip() else None
+    except (ValueError, RecursionError):
+        return [Reading(file, FORMAT, notes=(*notes, Note("not valid JSON", file, level="lost")))]
+    builder = TableBuilder(file)
+    builder.notes += notes
+    if isinstance(value, list):
+        for i, row in enumerate(value, 1):
+            if isinstance(row, dict):
+                add_row(builder, i, row)
+            else:
+                builder.count("{n} entries are not objects", i)
+    elif isinstance(value, dict):
+        _lists(value, builder)
+    return readings_of_table(builder.table(), FORMAT)
+
+
+def _lists(value: dict[str, Any], builder: TableBuilder) -> None:
+    """Each list is a column; entries are numbered, since such a document is mostly on one line."""
+    tracks = {name: track for name, track in _tracks(value, "") if len(track) >= FEWEST}
+    for i in range(max((len(track) for track in tracks.values()), default=0)):
+        row: list[tuple[str, float]] = []
+        for name, track in tracks.items():
+            if i < len(track):
+                row += [(key, found) for key, found in flat(name, track[i]) if isinstance(found, float)]
+        builder.add(i + 1, row)
+
+
+def _tracks(value: dict[str, Any], prefix: str) -> list[tuple[str, list[Any]]]:
+    out: list[tuple[str, list[Any]]] = []
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, list) and inner and isinstance(inner[0], (int, float)):
+            out.append((name, inner))
+        elif isinstance(inner, dict) and prefix.count(".") < 4:
+            out += _tracks(inner, f"{name}.")
+    return out
