@@ -6,8 +6,9 @@ size, and a column that holds NaN or inf breaks the line and is marked (NaN is d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -23,6 +24,8 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Role = Literal["train", "val", "test", "other", "dead", "lr", "plan"]
 MarkKind = Literal["ill", "watch", "note", "restart", "best", "stage"]
 
+# About the machine, not the model: drawn only where a sign was seen in them.
+MACHINE = {"duration", "throughput", "memory", "total_flos", "episode_length"}
 COLUMNS = 400  # about one per pixel of a chart on a wide screen
 MOST_CHARTS = 8
 MOST_LINES = 4
@@ -40,6 +43,7 @@ class Line:
     role: Role
     pieces: tuple[tuple[Array, Array], ...]
     broken: tuple[tuple[float, float], ...] = ()
+    nth: int = 0  # of several lines of one role in a chart, drawn fainter
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ def charts_of(diagnosis: Diagnosis, most: int = MOST_CHARTS) -> tuple[Chart, ...
     for finding in diagnosis.findings:
         if finding.series:
             by_series.setdefault(finding.series, []).append(finding)
-    groups = _grouped(run, by_series)
+    groups = [
+        g for g in _grouped(run, by_series) if g[0].quantity not in MACHINE or any(s.name in by_series for s in g)
+    ]
     groups.sort(key=lambda group: _rank(group, by_series, diagnosis))
     charts = []
     for group in groups[:most]:
@@ -189,7 +195,11 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
         return None
     start, end = float(xs.min()), float(xs.max())
     lines = [line_of(series, track, start, end, "dead") for series, track in dead]
-    lines += [line_of(series, track, start, end) for series, track in tracks]
+    counts: Counter[Role] = Counter()
+    for series, track in tracks:
+        line = line_of(series, track, start, end)
+        lines.append(replace(line, nth=counts[line.role]))
+        counts[line.role] += 1
     # Scores that are better when higher (accuracy, dB) are read on a linear scale by everyone.
     log = lead.better != "up" and wants_log(ys)
     low, high = (float(ys.min()), float(ys.max())) if ys.size else (0.0, 1.0)
@@ -233,7 +243,7 @@ def place_on(series: Series, at: float, source: str | None, clock: ClockName) ->
 def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str, list[Finding]]) -> Iterable[Mark]:
     for series in group:
         for finding in by_series.get(series.name, ()):
-            if finding.onset is None:
+            if finding.onset is None or finding.severity == "note":
                 continue
             at = place_on(series, finding.onset, finding.clock, clock)
             if at is None:

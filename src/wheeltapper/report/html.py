@@ -40,7 +40,7 @@ def legend(chart: Chart) -> list[tuple[str, str]]:
     """(class, words) of each line in a chart."""
     own = [line for line in chart.lines if line.role != "dead"]
     named = len(own) == 1 and chart.title.startswith(own[0].name)  # the title says it already
-    rows: list[tuple[str, str]] = [] if named else [(line.role, line.name) for line in own]
+    rows: list[tuple[str, str]] = [] if named else [(f"{line.role} n{line.nth}", line.name) for line in own]
     if any(line.role == "dead" for line in chart.lines):
         rows.append(("dead", "overwritten by a later launch"))
     if chart.overlay is not None:

@@ -105,9 +105,9 @@ def _line(line: Line, scale: _Scale) -> list[str]:
         pairs = list(zip(scale.x(xs), scale.y(ys), strict=True))
         if len(pairs) == 1:
             x, y = pairs[0]
-            out.append(element("circle", class_=f"dot {line.role}", cx=float(x), cy=float(y), r=2))
+            out.append(element("circle", class_=f"dot {line.role} n{line.nth}", cx=float(x), cy=float(y), r=2))
         else:
-            out.append(element("polyline", class_=f"line {line.role}", points=_points(pairs)))
+            out.append(element("polyline", class_=f"line {line.role} n{line.nth}", points=_points(pairs)))
     return out
 
 
