@@ -6,13 +6,14 @@ Fact. Nothing is guessed beyond names: a table without such a column counts its 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from wheeltapper.sources._table import HOLE, Table
+from wheeltapper.sources._table import HOLE, NOTHING_STATED, Stated, Table
 from wheeltapper.sources._text import seconds
-from wheeltapper.sources.record import ClockName, Fact, Floats, Note
+from wheeltapper.sources.record import ClockName, Fact, Floats, Note, Reading
 
 STEP = (
     "step", "global_step", "_global_step", "train/global_step", "trainer/global_step", "train_step", "steps",
@@ -80,6 +81,22 @@ def clocks_of(table: Table) -> Clocks:
     if len(table) > 1:
         notes.append(Note("no column says the step or epoch: rows are counted", table.file))
     return Clocks("row", np.arange(len(table), dtype=np.float64), {}, used, facts, notes)
+
+
+def reading_by_clocks(
+    table: Table,
+    format: str,
+    stated: Stated | Callable[[str], Stated] = NOTHING_STATED,
+    *,
+    skip: Iterable[str] = (),
+    facts: Iterable[Fact] = (),
+    notes: Iterable[Note] = (),
+) -> Reading:
+    """The whole table as series over the clocks its columns tell; `skip` names columns that are no series."""
+    clocks = clocks_of(table)
+    points = table.points(clocks.clock, clocks.at, clocks.others, skip={*clocks.used, *skip}, stated=stated)
+    told = [*clocks.facts, *facts]
+    return table.reading(format, points, facts=told, notes=[*clocks.notes, *notes], words=clocks.used)
 
 
 def _counts(column: Floats, *, strict: bool) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import first_objects
-from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._jsonl import read_table
 from wheeltapper.sources._table import Stated, Table
 from wheeltapper.sources.record import Fact, Note, Reading
@@ -31,11 +31,8 @@ def sniff(head: Head) -> float:
 
 def read(path: Path) -> list[Reading]:
     table = read_table(path)
-    clocks = clocks_of(table)
     facts, notes = _size(table)
-    points = table.points(clocks.clock, clocks.at, clocks.others, skip={*clocks.used, *SIZES}, stated=_stated)
-    told = [*clocks.facts, *facts]
-    return [table.reading(FORMAT, points, facts=told, notes=[*clocks.notes, *notes], words=clocks.used)]
+    return [reading_by_clocks(table, FORMAT, _stated, skip=SIZES, facts=facts, notes=notes)]
 
 
 def _size(table: Table) -> tuple[list[Fact], list[Note]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import header_of
-from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated
 from wheeltapper.sources.record import Reading
@@ -29,10 +29,7 @@ def sniff(head: Head) -> float:
 
 
 def read(path: Path) -> list[Reading]:
-    table = read_table(path)
-    clocks = clocks_of(table)
-    points = table.points(clocks.clock, clocks.at, clocks.others, skip=clocks.used, stated=_stated)
-    return [table.reading(FORMAT, points, facts=clocks.facts, notes=clocks.notes, words=clocks.used)]
+    return [reading_by_clocks(read_table(path), FORMAT, _stated)]
 
 
 def _stated(name: str) -> Stated:

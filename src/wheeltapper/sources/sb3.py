@@ -9,7 +9,7 @@ import numpy as np
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import header_of
-from wheeltapper.sources._clocks import clocks_of, said_positions
+from wheeltapper.sources._clocks import reading_by_clocks, said_positions
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated
 from wheeltapper.sources.record import ClockName, Fact, Floats, Reading
@@ -39,9 +39,7 @@ def read(path: Path) -> list[Reading]:
         row = np.arange(len(table), dtype=np.float64)
         points = table.points("row", row, clocks, skip={"t"}, stated=_monitor)
         return [table.reading(MONITOR, points, facts=_first_line(path))]
-    found = clocks_of(table)
-    points = table.points(found.clock, found.at, found.others, skip={*found.used, "time/iterations"}, stated=_progress)
-    return [table.reading(PROGRESS, points, facts=found.facts, notes=found.notes, words=found.used)]
+    return [reading_by_clocks(table, PROGRESS, _progress, skip={"time/iterations"})]
 
 
 def _monitor(name: str) -> Stated:

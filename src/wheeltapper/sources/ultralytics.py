@@ -12,7 +12,7 @@ import numpy as np
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks, first_rows, header_of
-from wheeltapper.sources._clocks import clocks_of
+from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated, Table, TableBuilder
 from wheeltapper.sources._text import number
@@ -57,10 +57,7 @@ def read(path: Path) -> list[Reading]:
         start = file.read(4096)
     if re.match(rb"\s*\d+/\d+\s", start):
         return [_read_txt(path)]
-    table = read_table(path)
-    clocks = clocks_of(table)
-    points = table.points(clocks.clock, clocks.at, clocks.others, skip=clocks.used, stated=_stated)
-    return [table.reading(CSV, points, facts=clocks.facts, notes=clocks.notes, words=clocks.used)]
+    return [reading_by_clocks(read_table(path), CSV, _stated)]
 
 
 def _stated(name: str) -> Stated:
