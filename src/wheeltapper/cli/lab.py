@@ -1,0 +1,145 @@
+"""`wheeltapper lab`: real small trainings, healthy or with a named fault, and how right `diagnose` is on them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+DESCRIPTION = """\
+Four small real trainings, healthy or with a named fault whose truth is known: to see what a failure looks
+like, to try things on, and to measure how often a diagnosis is right.
+"""
+EXAMPLES = """\
+examples:
+  wheeltapper lab list
+  wheeltapper lab run resnet-ddp --fault ema-horizon --size test -o lab_runs
+  wheeltapper diagnose lab_runs/runs
+  wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
+  wheeltapper lab score lab_runs/corpus
+
+The truth about a run is written beside the runs (DIR/truth), never inside them.
+"""
+SIZES = ("test", "tiny", "full")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "lab",
+        help="small real trainings with known faults, and the score of diagnose on them",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="the systems, their faults and their benign oddities")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    one = actions.add_parser("run", help="train one system, healthy or with a fault")
+    one.add_argument("system", metavar="SYSTEM", help="its name, as `lab list` shows it")
+    one.add_argument("--fault", metavar="ID", help="a fault or a benign oddity of this system (default: healthy)")
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--size", choices=SIZES, default="tiny", help="seconds, about a minute, or for a GPU")
+    one.add_argument("--no-script", action="store_true", help="leave the training script out of the run folder")
+    many = actions.add_parser("corpus", help="a labelled set of runs with settings drawn at random")
+    many.add_argument("--n", type=int, default=200, help="how many runs, healthy twins counted")
+    many.add_argument("--jobs", type=int, default=1)
+    many.add_argument("--systems", nargs="+", metavar="NAME", help="only these (default: all)")
+    many.add_argument("--size", choices=SIZES, default="test")
+    many.add_argument("--seed", type=int, default=0, help="another number gives another set")
+    for sub in (one, many):
+        sub.add_argument("-o", "--output", metavar="DIR", default="lab_runs", help="where to (default: lab_runs)")
+    score = actions.add_parser("score", help="run diagnose over a labelled set and print how right it is")
+    score.add_argument("corpus", metavar="DIR")
+    score.add_argument("--json", action="store_true", help="as JSON")
+    score.add_argument("--misses", action="store_true", help="also name every run that was got wrong")
+
+
+def run(args: argparse.Namespace) -> int:
+    actions = {"list": run_list, "run": run_one, "corpus": run_corpus, "score": run_score}
+    return actions[args.action](args)
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    from wheeltapper.lab.faults import benign_of, faults_of
+    from wheeltapper.lab.systems import NAMES, system
+
+    systems: list[dict[str, Any]] = []
+    faults: list[dict[str, Any]] = []
+    benign: list[dict[str, Any]] = []
+    for name in NAMES:
+        home = system(name)
+        systems.append(
+            {"name": name, "description": home.DESCRIPTION, "cases": list(home.CASES), "result": home.RESULT}
+            | {"expected": home.EXPECTED}
+        )
+        faults += [
+            {"id": f.id, "system": name, "cause": f.cause, "knob": f.knob, "harm": f.harm, "description": f.text}
+            for f in faults_of(name)
+        ]
+        benign += [
+            {"id": b.id, "system": name, "looks_like": b.looks_like, "description": b.text} for b in benign_of(name)
+        ]
+    if args.json:
+        print(json.dumps({"systems": systems, "faults": faults, "benign": benign}, indent=1))
+        return 0
+    for one in systems:
+        print(f"{one['name']}: {one['description']}")
+        for fault in faults:
+            if fault["system"] == one["name"]:
+                print(f"  {fault['id']:28} {fault['description']}  [{fault['cause']}]")
+        for odd in benign:
+            if odd["system"] == one["name"]:
+                print(f"  {odd['id']:28} {odd['description']}  [benign]")
+        print()
+    print(f"{len(systems)} systems, {len(faults)} faults, {len(benign)} benign oddities")
+    return 0
+
+
+def run_one(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from wheeltapper.lab.launch import plan_run, run_with_twin
+    from wheeltapper.lab.systems import system
+    from wheeltapper.lab.truth import truth_path
+
+    out = Path(args.output)
+    plan = plan_run(args.system, args.size, args.seed, args.fault, keep_script=not args.no_script)
+    truth = run_with_twin(plan, out)
+    print(f"run:    {out / 'runs' / truth.run}")
+    print(f"truth:  {truth_path(out, truth.run)}")
+    print(f"ended:  {truth.ended}, {truth.seconds:.1f} CPU seconds")
+    if truth.score is not None:
+        print(f"result: {truth.score:.2f} ({system(args.system).RESULT})")
+    if truth.measured:
+        print(f"harm:   {truth.measured}")
+    return 0
+
+
+def run_corpus(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from wheeltapper.lab.corpus import make_corpus
+    from wheeltapper.lab.systems import NAMES, system
+
+    systems = args.systems or list(NAMES)
+    for name in systems:
+        system(name)  # an unknown name is refused before anything is run
+    truths = make_corpus(args.n, Path(args.output), systems, args.size, jobs=args.jobs, seed=args.seed, say=say)
+    harmed = sum(t.kind == "fault" and bool(t.manifested) for t in truths)
+    print(f"{len(truths)} runs in {args.output}: {harmed} harmed by their fault")
+    return 0
+
+
+def run_score(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from wheeltapper.lab.score import examine_all
+    from wheeltapper.lab.tell import as_json, as_text
+
+    cases = examine_all(Path(args.corpus), say if sys.stderr.isatty() else lambda _line: None)
+    print(json.dumps(as_json(cases), indent=1) if args.json else as_text(cases, misses=args.misses))
+    return 0
