@@ -39,6 +39,7 @@ class Plan:
     momentum: Floats | None = None  # (groups, n + 1) where the schedule drives it
     events: tuple[PlanEvent, ...] = ()
     notes: tuple[str, ...] = ()
+    loose_until: float = 0.0  # before this tick the settings do not fix the plan; it is drawn, not compared
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -76,6 +77,7 @@ def _columns(plan: Plan, index: Any, scale: float, offset: float, unit: PlanUnit
         momentum=None if plan.momentum is None else plan.momentum[:, index].copy(),
         events=tuple(event for event in moved if event.at >= 0),
         total=None if plan.total is None else plan.total * scale + offset,
+        loose_until=max(0.0, plan.loose_until * scale + offset) if plan.loose_until else 0.0,
         unit=unit,
     )
 
