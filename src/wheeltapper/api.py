@@ -13,6 +13,7 @@ from os import PathLike
 from wheeltapper.diagnosis.compare import Comparison, compare_runs
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
@@ -20,7 +21,7 @@ from wheeltapper.run.model import Run
 Where = str | PathLike[str]
 Progress = Callable[[str], None]
 
-__all__ = ["compare", "diagnose", "read"]
+__all__ = ["compare", "diagnose", "read", "schedule"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -46,6 +47,14 @@ def compare(
             )
         return compare_runs(runs[0], runs[1])
     return compare_runs(_one(a, name_a, "--a"), _one(a if b is None else b, name_b, "--b"))
+
+
+def schedule(
+    config: Where, run: Where | None = None, *, steps: int | None = None, steps_per_epoch: int | None = None
+) -> Schedule:
+    """The learning rate that a configuration plans, against the one that a run logged."""
+    logged = None if run is None else _one(run, None, "--run")
+    return lay_out(_one(config, None, "--run"), logged, steps=steps, steps_per_epoch=steps_per_epoch)
 
 
 def _one(where: Where | Run, name: str | None, option: str) -> Run:

@@ -125,6 +125,33 @@ def test_compare(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert {c["text"] for c in found["curves"]} == {"identical"}
 
 
+def test_schedule_draws_the_plan_and_holds_the_log_against_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, _ = call(capsys, "schedule", EXAMPLE)
+    assert code == 0
+    assert "timm.cosine, laid out for 100 epochs" in out
+    assert "✓ matches: 30 logged values equal the plan" in out
+    other = tmp_path / "args.yaml"
+    text = (Path(EXAMPLE) / "args.yaml").read_text(encoding="utf-8")
+    other.write_text(text.replace("lr: 0.0012", "lr: 0.0024"), encoding="utf-8")
+    code, out, _ = call(capsys, "schedule", str(other), EXAMPLE)
+    assert code == 1
+    assert "✗" in out
+    _, out, _ = call(capsys, "schedule", EXAMPLE, "--json")
+    found = json.loads(out)
+    assert found["match"]["verdict"] == "matches"
+    assert found["plan"]["lr"][12] == pytest.approx(found["logged"]["values"][12])
+
+
+def test_schedule_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("lr: 0.1\nlr_scheduler: mystery\n", encoding="utf-8")
+    code, out, _ = call(capsys, "schedule", str(path))
+    assert code == 3
+    assert "cannot be worked out" in out
+
+
 def test_compare_wants_two(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capsys, "compare", EXAMPLE)
     assert code == 2

@@ -16,7 +16,8 @@ import numpy as np
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.diagnosis.compare import Comparison
 from wheeltapper.diagnosis.model import Diagnosis, RankedCause
-from wheeltapper.finding import Finding, Place, Remedy
+from wheeltapper.diagnosis.schedule import Schedule
+from wheeltapper.finding import Finding, Place, Remedy, Unknown
 from wheeltapper.run.model import Run, Series
 
 # Raised by one in its first part when a field goes or changes its meaning; in its second when one is added.
@@ -24,6 +25,7 @@ VERSION = "1.0"
 DIAGNOSIS = "wheeltapper/diagnosis"
 SHOW = "wheeltapper/show"
 COMPARE = "wheeltapper/compare"
+SCHEDULE = "wheeltapper/schedule"
 
 
 def dumps(value: Any, *, indent: int = 2) -> str:
@@ -113,6 +115,26 @@ def comparison_object(c: Comparison) -> dict[str, Any]:
         ],
         "notes": c.notes,
     }
+
+
+def schedule_object(s: Schedule) -> dict[str, Any]:
+    """The plan value by value; `unknown` instead of `plan` where it cannot be worked out."""
+    out: dict[str, Any] = {"schema": SCHEDULE, "version": VERSION, "name": s.name, "plan": None, "unknown": None}
+    if isinstance(s.plan, Unknown):
+        out["unknown"] = {"why": s.plan.why, "needs": s.plan.needs}
+    else:
+        out["plan"] = {
+            "name": s.plan.name,
+            "unit": s.plan.unit,
+            "total": s.plan.total,
+            "lr": s.plan.lr(),
+            "momentum": None if s.plan.momentum is None else s.plan.momentum[0],
+            "events": [{"kind": e.kind, "at": e.at, "text": e.text} for e in s.plan.events],
+            "notes": s.plan.notes,
+        }
+    out["logged"] = None if s.logged is None else series_object(s.logged)
+    out["match"] = None if s.match is None else msgspec.to_builtins(s.match)
+    return out
 
 
 def _diagnosis(d: Diagnosis) -> dict[str, Any]:

@@ -47,11 +47,15 @@ def plot(
     order = np.argsort(x, kind="stable")
     dense_y = np.interp(dense_x, x[order], y[order])
     col, row = place(np.concatenate([dense_x, x]), np.concatenate([dense_y, y]), 2 * columns, 4 * height)
-    for c, r in zip(col.tolist(), row.tolist(), strict=True):
+    n = len(dense_x)
+    dots = set(zip(col.tolist(), row.tolist(), strict=True))
+    for (c, r), after in zip(zip(col[: n - 1], row[: n - 1], strict=True), row[1:n], strict=True):
+        dots |= {(int(c), between) for between in range(min(r, after) + 1, max(r, after))}  # a cut is a vertical line
+    for c, r in dots:
         cells[r // 4, c // 2] |= DOTS[r % 4][c % 2]
     grid = [[chr(0x2800 + int(cell)) if cell else " " for cell in line] for line in cells]
     if len(others[0]):
-        every = max(1, len(others[0]) // (columns // 2))
+        every = max(1, len(others[0]) // (columns // 4))
         col, row = place(others[0][::every], others[1][::every], columns, height)
         for c, r in zip(col.tolist(), row.tolist(), strict=True):
             grid[r][c] = mark
