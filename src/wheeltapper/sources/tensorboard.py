@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from wheeltapper.config.tree import ConfigTree, Leaf
+from wheeltapper.config.position import word_value
+from wheeltapper.config.tree import ConfigTree
 from wheeltapper.sources import Head
 from wheeltapper.sources._crc32c import crc32c, masked
 from wheeltapper.sources._proto import BYTES, FIXED64, VARINT, MalformedError, fields
+from wheeltapper.sources._settings import settings_tree
 from wheeltapper.sources._tfcolumns import MAX_TAGS, Columns
 from wheeltapper.sources._tfevent import Parsed
 from wheeltapper.sources._tfrecord import Damage, scan
@@ -24,7 +27,6 @@ from wheeltapper.sources.record import Event, Fact, Note, Points, Reading
 FORMAT = "TensorBoard events"
 
 _SESSION_START, _SESSION_CHECKPOINT = 1, 3
-_MAX_LEAVES = 10_000
 _MAX_DEPTH = 32
 
 
@@ -120,14 +122,12 @@ def _specials(file: str, columns: Columns) -> tuple[tuple[ConfigTree, ...], tupl
         if event.session is not None and len(events) < 1000:
             events.append(_session(file, record, step, event))
         for content in event.hparams:
-            leaves = _hparams(content, file, record)
-            if leaves:
-                configs.append(ConfigTree(file, "state", leaves, kind="hparams"))
+            tree = settings_tree(_nested(_hparams(content)), file, record, "hparams")
+            configs += [tree] if tree else []
         for tag, text in event.texts:
-            leaves = _text_config(text, file, record)
-            if leaves:
-                columns.texts -= 1
-                configs.append(ConfigTree(file, "state", leaves, kind=tag.removesuffix("/text_summary")))
+            tree = settings_tree(_text_config(text), file, record, tag.removesuffix("/text_summary"))
+            configs += [tree] if tree else []
+            columns.texts -= 1 if tree else 0
     return tuple(configs), tuple(events), tuple(facts)
 
 
@@ -140,15 +140,28 @@ def _session(file: str, record: int, step: int, event: Parsed) -> Event:
     return Event("message", f"session log: status {status} {said}".strip(), file, record, float(step), "step")
 
 
-def _leaf(key: str, value: object, file: str, record: int) -> Leaf:
-    """Writers flatten nested settings with "/" (Lightning) or "."; the tree gets them back nested."""
-    path = tuple(part for part in re.split(r"[/.]", key) if part) or (key,)
-    return Leaf(path, value, str(value), file, record)
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """Writers flatten nested settings with "/" (Lightning) or "."; the tree gets them back nested.
+
+    >>> _nested({"optim/lr": 0.1, "optim/name": "adam", "seed": 1})
+    {'optim': {'lr': 0.1, 'name': 'adam'}, 'seed': 1}
+    """
+    out: dict[str, Any] = {}
+    for key, value in flat.items():
+        *parents, last = [part for part in re.split(r"[/.]", key) if part] or [key]
+        place: Any = out
+        for part in parents[:_MAX_DEPTH]:
+            place = place.setdefault(part, {}) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place[last] = value
+        else:
+            out[key] = value
+    return out
 
 
-def _hparams(content: bytes, file: str, record: int) -> tuple[Leaf, ...]:
+def _hparams(content: bytes) -> dict[str, Any]:
     """The hyperparameters of a session (HParamsPluginData.session_start_info.hparams)."""
-    leaves: list[Leaf] = []
+    found: dict[str, Any] = {}
     try:
         for part in fields(content, 0, len(content)):
             if part.number != 3 or part.wire != BYTES:
@@ -156,21 +169,19 @@ def _hparams(content: bytes, file: str, record: int) -> tuple[Leaf, ...]:
             for entry in fields(content, part.start, part.stop):
                 if entry.number != 1 or entry.wire != BYTES:
                     continue
-                key: str | None = None
-                value: object = None
+                key, value = "", None
                 for item in fields(content, entry.start, entry.stop):
                     if item.number == 1 and item.wire == BYTES:
                         key = content[item.start : item.stop].decode("utf-8", errors="replace")
                     elif item.number == 2 and item.wire == BYTES:
                         value = _struct_value(content, item.start, item.stop)
-                if key is not None and len(leaves) < _MAX_LEAVES:
-                    leaves.append(_leaf(key, value, file, record))
+                found[key] = value
     except MalformedError:
         pass  # what was read before the damage stays
-    return tuple(leaves)
+    return found
 
 
-def _struct_value(data: bytes, start: int, stop: int) -> object:
+def _struct_value(data: bytes, start: int, stop: int) -> Any:
     """google.protobuf.Value, scalars only: hparams hold nothing else."""
     for item in fields(data, start, stop):
         if item.number == 2 and item.wire == FIXED64:
@@ -183,48 +194,15 @@ def _struct_value(data: bytes, start: int, stop: int) -> object:
     return None
 
 
-def _text_config(text: str, file: str, record: int) -> tuple[Leaf, ...]:
+def _text_config(text: str) -> dict[str, Any]:
     """Settings that a run logged as text: a JSON object (HF Trainer) or a Markdown table (CleanRL)."""
     text = text.strip()
-    leaves: list[Leaf] = []
     if text.startswith("{"):
         try:
-            _flatten(msgspec.json.decode(text), (), leaves, file, record)
+            return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
-            return ()
-    else:
-        rows = [[cell.strip() for cell in line.strip().strip("|").split("|", 1)] for line in text.splitlines()]
-        if len(rows) < 3 or not all(len(row) == 2 for row in rows) or set(rows[1][0] + rows[1][1]) - set("-: "):
-            return ()
-        leaves = [_leaf(key, _plain(value), file, record) for key, value in rows[2 : 2 + _MAX_LEAVES] if key]
-    return tuple(leaves)
-
-
-def _flatten(value: object, path: tuple[str | int, ...], leaves: list[Leaf], file: str, record: int) -> None:
-    if len(leaves) >= _MAX_LEAVES:
-        return
-    if isinstance(value, dict) and value and len(path) < _MAX_DEPTH:
-        for key, inner in value.items():
-            _flatten(inner, (*path, str(key)), leaves, file, record)
-    elif isinstance(value, list) and value and len(path) < _MAX_DEPTH:
-        for index, inner in enumerate(value):
-            _flatten(inner, (*path, index), leaves, file, record)
-    else:
-        leaves.append(Leaf(path, value, str(value), file, record))
-
-
-def _plain(text: str) -> object:
-    """A cell as the number or truth value it spells, else as text.
-
-    >>> _plain("3"), _plain("2.5e-4"), _plain("True"), _plain("adam")
-    (3, 0.00025, True, 'adam')
-    """
-    words: dict[str, object] = {"True": True, "False": False, "None": None}
-    if text in words:
-        return words[text]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+            return {}
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|", 1)] for line in text.splitlines()]
+    if len(rows) < 3 or not all(len(row) == 2 for row in rows) or set(rows[1][0] + rows[1][1]) - set("-: "):
+        return {}
+    return {key: None if value == "None" else word_value(value) for key, value in rows[2:] if key}
