@@ -13,7 +13,9 @@ from wheeltapper.run.model import Run
 from wheeltapper.sources.record import Event, Points, Reading
 
 
-def points(name: str, at: list[float], values: list[float], file: str = "a.log", first_line: int = 1, **more: object) -> Points:
+def points(
+    name: str, at: list[float], values: list[float], file: str = "a.log", first_line: int = 1, **more: object
+) -> Points:
     return Points(
         name=name,
         values=np.array(values, dtype=float),

@@ -90,7 +90,9 @@ def weather(kind: str, n: int = 400) -> dict[str, list[float]]:
     elif kind == "heavy":
         loss = loss * (1 + 0.05 * np.abs(rng.standard_t(3, n)))
     elif kind == "slow start":
-        loss = np.where(t < 80, 2.9 + 0.01 * rng.standard_normal(n), loss[np.maximum(t - 80, 0)] + 0.01 * rng.standard_normal(n))
+        loss = np.where(
+            t < 80, 2.9 + 0.01 * rng.standard_normal(n), loss[np.maximum(t - 80, 0)] + 0.01 * rng.standard_normal(n)
+        )
     elif kind == "correlated":
         noise = np.zeros(n)
         for i in range(1, n):
@@ -99,7 +101,9 @@ def weather(kind: str, n: int = 400) -> dict[str, list[float]]:
     elif kind == "flat tail":
         loss = np.maximum(loss, 0.9) + 0.02 * rng.standard_normal(n)
     evals = slice(0, n, 10)
-    accuracy = np.round(0.9 - 0.75 * (loss[evals] - loss.min()) / (loss.max() - loss.min()) + 0.004 * rng.standard_normal(n // 10), 3)
+    accuracy = np.round(
+        0.9 - 0.75 * (loss[evals] - loss.min()) / (loss.max() - loss.min()) + 0.004 * rng.standard_normal(n // 10), 3
+    )
     return {"train/loss": loss.tolist(), "val/accuracy": np.clip(accuracy, 0.02, 0.99).tolist()}
 
 

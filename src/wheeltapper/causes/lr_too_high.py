@@ -34,10 +34,20 @@ import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.run.model import Series
 
 ID = "lr-too-high"
 AREA = "learning rate"
-EXPLAINS = ("diverged", "not-finite", "collapsed", "at-chance", "spiked", "declined-after-peak", "grad-norm-growth", "slow-rise")
+EXPLAINS = (
+    "diverged",
+    "not-finite",
+    "collapsed",
+    "at-chance",
+    "spiked",
+    "declined-after-peak",
+    "grad-norm-growth",
+    "slow-rise",
+)
 PRIOR = 0.0
 TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same data and seed, five of each"
 
@@ -51,8 +61,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = []
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
         out += _at_the_peak(lr, onset)
-    if case.found("collapsed", "diverged") and not case.found("declined-after-peak", severity="ill"):
-        out.append(Evidence(1.0, "the loss itself broke, not only the validation score", "shape"))
+    if case.found("diverged", "spiked", severity="ill"):
+        out.append(Evidence(0.5, "the loss itself broke, not only the validation score", "shape"))
+    train = case.get("train_loss")
+    if case.found("not-finite", severity="ill") and train is not None and onset is not None:
+        out += _before_nan(train, onset)
     if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance"):
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
     clip = case.knob("clip.norm")
@@ -63,8 +76,25 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     return out
 
 
-def _at_the_peak(lr: object, onset: float) -> list[Evidence]:
-    values, at = lr.values, lr.at  # type: ignore[attr-defined]
+def _before_nan(train: Series, onset: float) -> list[Evidence]:
+    """A rise over several rows before the NaN speaks for divergence; a NaN out of the blue for one bad step."""
+    before = train.values[(train.at < onset) & train.finite]
+    if len(before) < 12:
+        return []
+    level, last = before[-12:-3], before[-3:]
+    spread = max(float(np.std(level)), 1e-12)
+    rise = float((np.mean(last) - np.mean(level)) / spread)
+    if rise > 3:
+        return [
+            Evidence(2.0, f"the loss rose over the rows before it turned NaN ({rise:.1f} times its spread)", "before")
+        ]
+    if rise < 1:
+        return [Evidence(-1.0, "the loss was calm up to the row before it turned NaN", "before")]
+    return []
+
+
+def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
+    values, at = lr.values, lr.at
     before = at <= onset
     if not before.any():
         return []
@@ -76,7 +106,9 @@ def _at_the_peak(lr: object, onset: float) -> list[Evidence]:
     rising = len(values[before]) >= 3 and now > 1.5 * float(values[before][0])
     if now >= 0.9 * so_far and rising:
         return [Evidence(2.5, f"it broke at the highest rate so far ({now:.3g}), at the top of the warm-up", "timing")]
-    if now >= 0.9 * peak:
+    # A rate that stands at its peak most of the time says nothing by being there.
+    usual = float(np.mean(values[before] >= 0.9 * peak))
+    if now >= 0.9 * peak and usual < 0.5:
         return [Evidence(1.0, f"it broke while the rate was at its peak ({now:.3g})", "timing")]
     if now < 0.2 * peak:
         return [Evidence(-2.0, f"the rate had fallen to {now / peak:.0%} of its peak by then", "timing")]
@@ -85,7 +117,9 @@ def _at_the_peak(lr: object, onset: float) -> list[Evidence]:
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     rate = case.knob("optimizer.lr")
-    edits = (Edit("optimizer.lr", rate, rate / 2, "half the rate"),) if isinstance(rate, (int, float)) and rate > 0 else ()
+    edits = (
+        (Edit("optimizer.lr", rate, rate / 2, "half the rate"),) if isinstance(rate, (int, float)) and rate > 0 else ()
+    )
     return (
         Remedy(
             "Halve the learning rate and restart from a checkpoint before the onset.",

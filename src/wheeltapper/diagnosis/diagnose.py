@@ -31,15 +31,15 @@ def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
     case = Case(signals, tuple(findings), tuple(audit))
     ranked, ruled_out = rank_causes(case)
     expected = _expected(case)
-    verdict = _verdict(findings, signals, validity)
+    verdict = _verdict(findings, signals)
     missing = what_is_missing(case, verdict, ranked, unknowns)
     best = best_checkpoint(signals, validity)
     reached = signals.get("progress")
     return Diagnosis(
         run=run,
         verdict=verdict,
-        headline=wording.headline(verdict, findings, ranked, signals),
-        why=wording.why(verdict, findings, ranked, expected, unknowns, signals),
+        headline=wording.headline(verdict, findings, signals),
+        why=wording.why(verdict, findings, ranked, expected, unknowns),
         todo=wording.todo(verdict, ranked, best, missing),
         validity=tuple(validity),
         findings=tuple(findings),
@@ -51,7 +51,11 @@ def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
         best=best,
         missing=missing,
         progress=Progress(reached.state, reached.at, reached.total, reached.clock, reached.text),
-        notes=tuple(f"{note.file}{f':{note.line}' if note.line else ''}: {note.text}" for note in run.notes if note.level != "info"),
+        notes=tuple(
+            f"{note.file}{f':{note.line}' if note.line else ''}: {note.text}"
+            for note in run.notes
+            if note.level != "info"
+        ),
     )
 
 
@@ -93,7 +97,9 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         if shares[cause_id] >= SHOWN
     ]
     rest = other + sum(share for share in shares.values() if share < SHOWN)
-    ranked.append(RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know."))
+    ranked.append(
+        RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know.")
+    )
     return tuple(sorted(ranked, key=lambda c: -c.probability)), ruled_out
 
 
@@ -126,7 +132,7 @@ def _expected(case: Case) -> tuple[Expected, ...]:
     return tuple(out)
 
 
-def _verdict(findings: Sequence[Finding], signals: Signals, validity: Sequence[object]) -> Verdict:
+def _verdict(findings: Sequence[Finding], signals: Signals) -> Verdict:
     """Ill needs a finding that stands on its own; sound needs something that was seen to improve."""
     if any(f.severity == "ill" and f.grade != "suspected" for f in findings):
         return "ill"

@@ -13,14 +13,27 @@ from wheeltapper.finding import Finding
 
 Rule = tuple[str, Callable[[Finding], bool], tuple[str, ...]]
 
+
+def _always(_: Finding) -> bool:
+    return True
+
+
 RULES: tuple[Rule, ...] = (
     # speaks, when, echoes
-    ("at-chance", lambda f: not f.numbers.get("fell"), ("collapsed", "declined-after-peak", "constant-metric", "stuck-from-start")),
-    ("not-finite", lambda f: f.severity == "ill", ("part-rises", "diverged", "spiked", "constant-metric", "loss-exactly-zero", "stuck-from-start")),
-    ("collapsed", lambda f: True, ("declined-after-peak",)),
-    ("diverged", lambda f: f.severity == "ill", ("part-rises", "spiked", "slow-rise")),
-    ("never-left-zero", lambda f: True, ("collapsed", "declined-after-peak", "constant-metric")),
-    ("below-baseline", lambda f: True, ("declined-after-peak", "collapsed", "constant-metric", "train-val-gap")),
+    (
+        "at-chance",
+        lambda f: not f.numbers.get("fell"),
+        ("collapsed", "declined-after-peak", "constant-metric", "stuck-from-start"),
+    ),
+    (
+        "not-finite",
+        lambda f: f.severity == "ill",
+        ("part-rises", "diverged", "spiked", "constant-metric", "loss-exactly-zero", "stuck-from-start"),
+    ),
+    ("collapsed", _always, ("declined-after-peak",)),
+    ("diverged", lambda f: f.severity == "ill", ("part-rises", "spiked", "slow-rise", "plateau", "train-val-gap")),
+    ("never-left-zero", _always, ("collapsed", "declined-after-peak", "constant-metric")),
+    ("below-baseline", _always, ("declined-after-peak", "collapsed", "constant-metric", "train-val-gap")),
     ("impossible-value", lambda f: f.severity == "ill", ("declined-after-peak", "collapsed")),
 )
 

@@ -11,8 +11,16 @@ from wheeltapper.run.model import Run
 
 # What separates the common causes of a diverged, stuck or declined run, and what it would tell.
 ASKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("the learning rate at every step", "planned against effective: the cheapest strong check", ("lr-too-high", "lr-too-low")),
-    ("the gradient norm before clipping", "whether the norm rose before the loss did", ("lr-too-high", "bad-data-from-step", "fp16-overflow")),
+    (
+        "the learning rate at every step",
+        "planned against effective: the cheapest strong check",
+        ("lr-too-high", "lr-too-low"),
+    ),
+    (
+        "the gradient norm before clipping",
+        "whether the norm rose before the loss did",
+        ("lr-too-high", "bad-data-from-step", "fp16-overflow"),
+    ),
     ("a score on held-out data", "whether what was learned holds elsewhere", ("overfitting", "train-val-leak")),
     ("the config or the command line", "which settings the run really had", ("lr-too-high", "no-warmup")),
 )

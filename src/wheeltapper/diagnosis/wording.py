@@ -11,7 +11,7 @@ from wheeltapper.signals import Signals
 HOW = {"is": "is", "is-p": "is", "suspected": "may be", "expected": "is expected"}
 
 
-def headline(verdict: Verdict, findings: Sequence[Finding], ranked: Sequence[RankedCause], signals: Signals) -> str:
+def headline(verdict: Verdict, findings: Sequence[Finding], signals: Signals) -> str:
     """One sentence."""
     if verdict == "ill":
         first = next(f for f in findings if f.severity == "ill" and f.grade != "suspected")
@@ -31,7 +31,6 @@ def why(
     ranked: Sequence[RankedCause],
     expected: Sequence[Expected],
     unknowns: Sequence[tuple[str, Unknown]],
-    signals: Signals,
 ) -> tuple[str, ...]:
     """At most three lines."""
     lines: list[str] = []
@@ -41,7 +40,11 @@ def why(
         if named and named[0].probability >= max(0.3, other):
             top = named[0]
             lines.append(f"{top.title} ({top.probability:.0%}): {top.summary}")
-            lines += [f"or {c.title[0].lower()}{c.title[1:]} ({c.probability:.0%})" for c in named[1:2] if c.probability >= 0.1]
+            lines += [
+                f"or {c.title[0].lower()}{c.title[1:]} ({c.probability:.0%})"
+                for c in named[1:2]
+                if c.probability >= 0.1
+            ]
         elif named:
             both = ", ".join(f"{c.title[0].lower()}{c.title[1:]} ({c.probability:.0%})" for c in named[:2])
             lines.append(f"The cause is open: {both}; something else {other:.0%}.")
@@ -67,7 +70,9 @@ def todo(
         if best is not None and best.exists and best.path:
             out.append(f"Keep {best.path} ({best.metric} {best.value:.4g}).")
         elif best is not None and best.step is not None:
-            out.append(f"The best moment was at {best.step:g} ({best.metric} {best.value:.4g}); {best.why.split('; ')[-1]}.")
+            out.append(
+                f"The best moment was at {best.step:g} ({best.metric} {best.value:.4g}); {best.why.split('; ')[-1]}."
+            )
         if top is not None and top.probability >= 0.3:
             out += [r.text for r in top.remedies[:1]]
             if top.probability < 0.9 and top.trial:

@@ -252,7 +252,9 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
             own = label
             if spelling != lead:
                 own = (
-                    f"{label}@{average}" if average and sum(s[2] == average for s in spellings) == 1 else f"{label}.{raw}"
+                    f"{label}@{average}"
+                    if average and sum(s[2] == average for s in spellings) == 1
+                    else f"{label}.{raw}"
                 )
             while own in out:
                 own += "'"

@@ -23,7 +23,7 @@ from wheeltapper.run.model import Run
 _REGISTRY: dict[str, Callable[..., Any]] = {}
 
 
-class Absent(Exception):
+class Absent(Exception):  # noqa: N818  (an answer, not an error)
     """A signal cannot be computed for this run; `needs` says what would have to be logged."""
 
     def __init__(self, why: str, needs: Iterable[str] = ()) -> None:

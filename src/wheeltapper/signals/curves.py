@@ -34,7 +34,8 @@ def task(run: Run) -> Task:
     raws = {s.raw.lower() for s in run.series.values()}
     settings = " ".join(leaf.dotted.lower() for tree in run.configs for leaf in tree.leaves)
     diffusion = {"loss_q0", "loss_q3"} <= raws or any(
-        word in settings for word in ("sigma_max", "sigma_data", "noise_schedule", "diffusion", "p_mean", "num_timesteps")
+        word in settings
+        for word in ("sigma_max", "sigma_data", "noise_schedule", "diffusion", "p_mean", "num_timesteps")
     )
     return Task(
         adversarial=bool({"gan_d", "gan_g"} <= quantities or {"gan_real", "gan_fake"} <= quantities),
@@ -87,7 +88,9 @@ def _sum_of_parts(parts: list[Series]) -> Series | None:
 
 @signal
 def loss_parts(run: Run) -> tuple[Series, ...]:
-    parts = tuple(s for s in run.series.values() if s.quantity == "loss" and s.part and s.split == "train" and len(s) >= 3)
+    parts = tuple(
+        s for s in run.series.values() if s.quantity == "loss" and s.part and s.split == "train" and len(s) >= 3
+    )
     if not parts:
         raise Absent("no components of the training loss are logged", ("the parts of the loss",))
     return parts
@@ -105,8 +108,14 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
         and len(s) >= 2
         and (s.split in ("val", "test") or s.quantity in ("return", "success"))
     ]
-    bare = [s for s in run.series.values() if s.quantity in rank and s.better in ("up", "down") and s.split is None and len(s) >= 2]
-    found = found or [s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "error") and s.window == "eval"]
+    bare = [
+        s
+        for s in run.series.values()
+        if s.quantity in rank and s.better in ("up", "down") and s.split is None and len(s) >= 2
+    ]
+    found = found or [
+        s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "error") and s.window == "eval"
+    ]
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))

@@ -39,7 +39,11 @@ def learned(
         if start - end > 3 * spread:
             return Learned(True, f"{series.name} improved from {abs(start):.4g} to {abs(end):.4g}", series.name)
         held = max(abs(start), 1e-300)
-        if series.better == "up" and abs(start - end) / held < 0.05 and abs(end) > 0.5 * (100 if series.unit == "%" else 1):
+        if (
+            series.better == "up"
+            and abs(start - end) / held < 0.05
+            and abs(end) > 0.5 * (100 if series.unit == "%" else 1)
+        ):
             return Learned(True, f"{series.name} holds its level of {abs(end):.4g}", series.name)
         tried.append(f"{series.name} did not clearly improve ({abs(start):.4g} to {abs(end):.4g})")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")

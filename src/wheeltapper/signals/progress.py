@@ -33,10 +33,10 @@ class Progress:
 @signal
 def progress(run: Run, knobs: Knobs | None = None) -> Progress:
     """Where the record stops against what was planned."""
-    ends = {}
+    ends: dict[str, float] = {}
     for s in run.series.values():
         for clock in ("step", "epoch", "micro_step", "sample"):
-            track = s.on(clock)  # type: ignore[arg-type]
+            track = s.on(clock)
             if track is not None and len(track) and np.any(np.isfinite(track)):
                 ends[clock] = max(ends.get(clock, -np.inf), float(np.nanmax(track)))
     crash = next((e for e in reversed(run.events) if e.kind in ("crash", "oom")), None)

@@ -10,7 +10,9 @@ from wheeltapper.config.knobs import Knobs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import signal
 
-_WORDS = re.compile(r"curriculum|difficulty|kl_weight|kl_anneal|beta_anneal|progressive|image_size|seq_len|seqlen", re.IGNORECASE)
+_WORDS = re.compile(
+    r"curriculum|difficulty|kl_weight|kl_anneal|beta_anneal|progressive|image_size|seq_len|seqlen", re.IGNORECASE
+)
 
 
 @signal

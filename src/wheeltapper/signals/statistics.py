@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def running_median(x: Floats, width: int) -> Floats:
         return np.asarray(np.nanmedian(windows, axis=1), dtype=np.float64)
     stride = math.ceil(n * width / 4_000_000)
     spots = np.arange(0, n, stride)
-    return np.interp(np.arange(n), spots, np.nanmedian(windows[spots], axis=1))
+    return np.asarray(np.interp(np.arange(n), spots, np.nanmedian(windows[spots], axis=1)), dtype=np.float64)
 
 
 def noise_of(x: Floats) -> Noise:
@@ -78,8 +79,8 @@ def block_medians(x: Floats, most: int) -> tuple[Floats, Floats]:
     if n <= most:
         return np.arange(n, dtype=np.float64), x.copy()
     edges = np.linspace(0, n, most + 1).astype(int)
-    middles = np.array([(a + b - 1) / 2 for a, b in zip(edges[:-1], edges[1:], strict=True)])
-    medians = np.array([np.median(x[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    middles = np.array([(a + b - 1) / 2 for a, b in pairwise(edges)])
+    medians = np.array([np.median(x[a:b]) for a, b in pairwise(edges)])
     return middles, medians
 
 
@@ -145,7 +146,7 @@ def fall_from_best(bad: Floats) -> Fall | None:
     smooth = running_median(levels, 3) if len(levels) >= 20 else levels
     spot = int(np.argmin(smooth[: max(1, len(smooth) - 1)]))
     best = float(smooth[spot])
-    best_index = int(round(float(middles[spot])))
+    best_index = round(float(middles[spot]))
     last = float(np.median(x[-max(tail, 1) :]))
     head = max(1, min(tail, 3))
     first = float(np.median(x[:head]))

@@ -30,7 +30,7 @@ import numpy as np
 
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Answer, Clear, Unknown
-from wheeltapper.run.model import Run, Series
+from wheeltapper.run.model import Series
 from wheeltapper.signs import seen, where
 
 ID = "at-chance"
@@ -39,10 +39,8 @@ NEAR_LOG = 0.02  # of ln C: label smoothing and a slightly uneven prior move an 
 
 
 def look(
-    run: Run,
     val_loss: Series | None = None,
     val_metrics: tuple[Series, ...] = (),
-    train_loss: Series | None = None,
     lr: Series | None = None,
     knobs: Knobs | None = None,
 ) -> Answer:
@@ -56,7 +54,9 @@ def look(
     told = knobs.value("model.classes") if knobs is not None else None
     known = int(told) if isinstance(told, (int, float)) and 2 <= told < 1e6 else None
     level = float(np.median(_last_third(shares)))
-    loss_level = float(np.median(_last_third(loss.values[loss.finite]))) if loss is not None and loss.finite.any() else None
+    loss_level = (
+        float(np.median(_last_third(loss.values[loss.finite]))) if loss is not None and loss.finite.any() else None
+    )
     classes, how = _classes(known, level, loss_level)
     if classes is None:
         return Clear(f"accuracy ends at {level:.1%}, which is no chance level that its loss would explain")
@@ -100,7 +100,11 @@ def _classes(known: int | None, level: float, loss: float | None) -> tuple[int |
     guess = round(math.exp(loss))
     # The two scores are independent readings of C: both must point at the same.
     for classes in {guess, guess + 1, guess - 1}:
-        if classes >= 2 and abs(loss / math.log(classes) - 1) < NEAR_LOG and level <= min(2.0 / classes, 1 / classes + 0.06):
+        if (
+            classes >= 2
+            and abs(loss / math.log(classes) - 1) < NEAR_LOG
+            and level <= min(2.0 / classes, 1 / classes + 0.06)
+        ):
             return guess, f"about {guess} classes"
     return None, ""
 
@@ -117,6 +121,10 @@ _n = 12
 CASES = {
     "finding": {"val/loss": [1.3915, 1.3913, 1.3914] * 4, "val/accuracy": [0.2409] * _n},
     "clear": {"val/loss": [1.2 - 0.05 * i for i in range(_n)], "val/accuracy": [0.4 + 0.03 * i for i in range(_n)]},
-    "near miss": {"val/loss": [1.386] * 3 + [1.0 - 0.05 * i for i in range(9)], "val/accuracy": [0.25] * 3 + [0.5] * 9, "expect": "clear"},
+    "near miss": {
+        "val/loss": [1.386] * 3 + [1.0 - 0.05 * i for i in range(9)],
+        "val/accuracy": [0.25] * 3 + [0.5] * 9,
+        "expect": "clear",
+    },
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

@@ -37,7 +37,7 @@ BICUBIC = 26.0  # dB; the low end of bicubic x2 on photographs (CASES §2.1: 29 
 GREY = 20.0  # dB; above what a constant image reaches (10 to 19)
 
 
-def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None, train_loss: Series | None = None) -> Answer:
+def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None) -> Answer:
     psnr = next((s for s in val_metrics if s.quantity == "psnr"), None)
     if psnr is None or not psnr.finite.any():
         return Unknown("no PSNR is logged, and no other score has a baseline without data", ("a baseline score",))

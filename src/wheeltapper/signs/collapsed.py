@@ -70,7 +70,9 @@ def _return(series: Series) -> Finding | None:
     _, tenths = block_medians(bad, 10)
     best = int(np.argmin(tenths[:-1]))
     gain, drop = float(tenths[0] - tenths[best]), float(tenths[-1] - tenths[best])
-    sigma = robust_sigma(bad - np.repeat(tenths, np.diff(np.linspace(0, len(bad), 11).astype(int)))) / np.sqrt(len(bad) / 10)
+    sigma = robust_sigma(bad - np.repeat(tenths, np.diff(np.linspace(0, len(bad), 11).astype(int)))) / np.sqrt(
+        len(bad) / 10
+    )
     p = p_of_drop(drop / max(sigma, 1e-12), 10, 0.5, 1)
     episode = sigma * np.sqrt(len(bad) / 10)
     size = max(abs(float(tenths[0])), abs(float(tenths[best])))
@@ -85,7 +87,17 @@ def _return(series: Series) -> Finding | None:
         f"{series.name}: the best tenth of the run had {sign * tenths[best]:.4g}, the last {sign * tenths[-1]:.4g} "
         f"(the first {sign * tenths[0]:.4g}); lost since {where(series, onset)}"
     )
-    return seen(ID, series, text, severity="ill", grade="is-p", onset=onset, p=p, best=sign * tenths[best], last=sign * tenths[-1])
+    return seen(
+        ID,
+        series,
+        text,
+        severity="ill",
+        grade="is-p",
+        onset=onset,
+        p=p,
+        best=sign * tenths[best],
+        last=sign * tenths[-1],
+    )
 
 
 _up = [0.01 + 0.02 * i for i in range(20)]

@@ -30,7 +30,6 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
-from wheeltapper.signals.curves import Task
 from wheeltapper.signals.statistics import Fall, badness, fall_from_best
 from wheeltapper.signs import seen, where
 
@@ -44,7 +43,7 @@ OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of th
 
 
 def look(
-    task: Task, val_loss: Series | None = None, val_metrics: tuple[Series, ...] = (), shifting: str = ""
+    val_loss: Series | None = None, val_metrics: tuple[Series, ...] = (), shifting: str = ""
 ) -> Answer | list[Finding]:
     scores = [*([val_loss] if val_loss is not None else []), *val_metrics]
     scores = [s for s in scores if s.quantity not in ("return", "success")]  # judged by their own rules
@@ -84,16 +83,21 @@ def _size(series: Series, fall: Fall) -> float:
 
 def _scale(series: Series, fall: Fall) -> float:
     if series.unit in ("%", "fraction"):
-        return max(abs(fall.best), 50.0 if series.unit == "%" else 0.5) if series.better == "down" else abs(fall.best) or 1.0
+        return (
+            max(abs(fall.best), 50.0 if series.unit == "%" else 0.5)
+            if series.better == "down"
+            else abs(fall.best) or 1.0
+        )
     return max(abs(fall.best), abs(fall.first), 1e-300)
 
 
 def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Finding:
     sign = -1.0 if series.better == "up" else 1.0
     best, last = sign * fall.best + 0.0, sign * fall.last + 0.0
-    text = (
-        f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, "
-        + (f"{fall.share:.0%} of the gain lost" if fall.gain > 3 * fall.sigma else f"{fall.drop / _scale(series, fall):.0%} worse")
+    text = f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, " + (
+        f"{fall.share:.0%} of the gain lost"
+        if fall.gain > 3 * fall.sigma
+        else f"{fall.drop / _scale(series, fall):.0%} worse"
     )
     if held:
         text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"

@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
-from wheeltapper.run.model import Run, Series
+from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import fall_from_best
 from wheeltapper.signs import seen, where
 
@@ -40,7 +40,7 @@ LEAST = 0.05  # of the loss itself: a rise that nobody would see on the axis is 
 P = 1e-3
 
 
-def look(run: Run, train_loss: Series, shifting: str = "") -> Answer:
+def look(train_loss: Series, shifting: str = "") -> Answer:
     x = train_loss.values
     fall = fall_from_best(x)
     if fall is None:

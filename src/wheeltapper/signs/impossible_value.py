@@ -58,7 +58,9 @@ def look(judged: tuple[Series, ...]) -> Answer | list[Finding]:
         )
         # One stray value is a glitch of one evaluation; a broken metric is broken often.
         often = len(spots) >= max(2, 0.2 * len(series)) and series.split != "train"
-        out.append(seen(ID, series, text, severity="ill" if often else "watch", grade="is", onset=first, values=len(spots)))
+        out.append(
+            seen(ID, series, text, severity="ill" if often else "watch", grade="is", onset=first, values=len(spots))
+        )
     return out or Clear("every metric is within what its definition allows")
 
 

@@ -49,7 +49,9 @@ def look(run: Run, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Findin
             if bool(zero.all()) and others:
                 text = f"{series.name} is exactly 0 on all {len(series)} rows"
                 text += f", and the best validation score is {max(best):.3g}" if best else ""
-                out.append(seen(ID, series, text, severity="ill" if poor else "note", grade="is", onset=0, rows=len(series)))
+                out.append(
+                    seen(ID, series, text, severity="ill" if poor else "note", grade="is", onset=0, rows=len(series))
+                )
             continue
         run_start = _long_zero_run(zero)
         if run_start is not None:

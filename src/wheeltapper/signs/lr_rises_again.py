@@ -44,7 +44,9 @@ def look(lr: Series, lr_shape: LrShape, main_metric: Series | None = None, val_l
     index = min(index, len(lr) - 1)
     score = main_metric if main_metric is not None else val_loss
     worse = _worse_since(score, float(lr.at[index]), lr.clock) if score is not None else ""
-    text = f"the learning rate climbs from {low:.3g} to {lr_shape.last:.3g} since {where(lr, index)}, after it had decayed"
+    text = (
+        f"the learning rate climbs from {low:.3g} to {lr_shape.last:.3g} since {where(lr, index)}, after it had decayed"
+    )
     return seen(
         ID, lr, text + (f"; {worse}" if worse else ""), severity="ill" if worse else "watch", grade="is", onset=index,
         low=low, last=lr_shape.last,

@@ -44,7 +44,9 @@ def look(run: Run) -> Answer:
     if kept > OWN * (kept + gone):
         return Clear(f"{len(launches)} false starts, and one launch that holds {kept / (kept + gone):.0%} of all rows")
     text = f"one file holds {len(launches) + 1} launches from the start; only the longest is judged"
-    loss = next((s for s in run.series.values() if s.quantity == "loss" and s.split in ("val", "test") and not s.part), None)
+    loss = next(
+        (s for s in run.series.values() if s.quantity == "loss" and s.split in ("val", "test") and not s.part), None
+    )
     chance = _chance(run, loss) if loss is not None else ""
     first = launches[0]
     return Finding(

@@ -29,7 +29,6 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
-from wheeltapper.signals.curves import Task
 from wheeltapper.signals.progress import Progress
 from wheeltapper.signs import seen, where
 from wheeltapper.signs.plateau import knee_of
@@ -40,7 +39,10 @@ EPOCHS, LEVEL, SLOW, AHEAD = 10.0, 0.05, 0.15, 1 / 3
 
 
 def look(
-    train_loss: Series, task: Task, progress: Progress, val_loss: Series | None = None, val_metrics: tuple[Series, ...] = ()
+    train_loss: Series,
+    progress: Progress,
+    val_loss: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
 ) -> Answer:
     if val_loss is not None or val_metrics:
         return Clear("a score on held-out data is logged")
@@ -55,7 +57,9 @@ def look(
     half = float(np.median(x[int(0.45 * len(x)) : int(0.55 * len(x))]))
     last = float(np.median(x[-len(x) // 10 :]))
     if min(first, half, last) <= 0 or last > LEVEL * first or 1 - progress.share < AHEAD:
-        return Clear(f"the training loss is at {last / first:.1%} of its start" if first > 0 else "the loss is not positive")
+        return Clear(
+            f"the training loss is at {last / first:.1%} of its start" if first > 0 else "the loss is not positive"
+        )
     gain = math.log(first / last)
     late = math.log(half / last)
     if late > SLOW * gain:
@@ -66,7 +70,9 @@ def look(
         f"{train_loss.name} is at {last:.3g}, {last / first:.1%} of its start, and nearly flat since {where(train_loss, index)}; "
         f"{span:.3g} epochs without any evaluation, {1 - progress.share:.0%} of the planned run still ahead"
     )
-    return seen(ID, train_loss, text, severity="ill", grade="is-p", onset=index, p=0.05, level=last / first, epochs=span)
+    return seen(
+        ID, train_loss, text, severity="ill", grade="is-p", onset=index, p=0.05, level=last / first, epochs=span
+    )
 
 
 _loss = [3.5 * 0.9**i + 0.08 - 0.00001 * i for i in range(2000)]

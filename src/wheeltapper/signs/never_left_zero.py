@@ -35,9 +35,7 @@ SHARES = {"map", "map50", "iou", "dice", "bleu", "accuracy", "f1", "recall", "pr
 ZERO = 0.005
 
 
-def look(
-    val_metrics: tuple[Series, ...], progress: Progress, train_loss: Series | None = None, lr: Series | None = None
-) -> Answer:
+def look(val_metrics: tuple[Series, ...], progress: Progress, train_loss: Series | None = None) -> Answer:
     scores = [s for s in val_metrics if s.quantity in SHARES and int(s.finite.sum()) >= 3]
     if not scores:
         return Unknown("no score between 0 and 1 is logged", ("a validation score",))
@@ -58,8 +56,15 @@ def look(
 
 
 CASES = {
-    "finding": {"val/map": [0.0002, 0.0003, 0.0004, 0.0004, 0.0004, 0.0004], "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75]},
+    "finding": {
+        "val/map": [0.0002, 0.0003, 0.0004, 0.0004, 0.0004, 0.0004],
+        "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75],
+    },
     "clear": {"val/map": [0.02, 0.1, 0.2, 0.3, 0.35, 0.36], "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75]},
-    "near miss": {"val/map": [0.0, 0.0, 0.0, 0.001, 0.02, 0.1], "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75], "expect": "clear"},
+    "near miss": {
+        "val/map": [0.0, 0.0, 0.0, 0.001, 0.02, 0.1],
+        "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75],
+        "expect": "clear",
+    },
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

@@ -54,11 +54,22 @@ def look(lr: Series, lr_shape: LrShape) -> Answer:
         f"the one-cycle schedule runs {round(extra)} step ahead of the loop ({steps:.0f} steps per epoch): it raises an error in "
         f"the last step of epoch {total}" + (f", and the record stops after epoch {last:g}" if died else "")
     )
-    return seen(ID, lr, text, severity="ill" if died else "watch", grade="is", onset=len(lr) - 1 if died else 0, steps=steps, ahead=extra)
+    return seen(
+        ID,
+        lr,
+        text,
+        severity="ill" if died else "watch",
+        grade="is",
+        onset=len(lr) - 1 if died else 0,
+        steps=steps,
+        ahead=extra,
+    )
 
 
 def _steps_and_offset(
-    epochs: np.ndarray[tuple[int], np.dtype[np.float64]], rates: np.ndarray[tuple[int], np.dtype[np.float64]], peak: float
+    epochs: np.ndarray[tuple[int], np.dtype[np.float64]],
+    rates: np.ndarray[tuple[int], np.dtype[np.float64]],
+    peak: float,
 ) -> tuple[float, float] | None:
     """Steps per epoch and extra steps, from the half cosine of the warm-up."""
     top = int(np.argmax(rates))

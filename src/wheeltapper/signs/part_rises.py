@@ -34,17 +34,18 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding
 from wheeltapper.run.model import Series
-from wheeltapper.signals.curves import Task
 from wheeltapper.signals.statistics import block_medians, noise_of
 from wheeltapper.signs import seen, where
 
 ID = "part-rises"
 LIVE = False
-BY_DESIGN = re.compile(r"kl|entrop|gan|adv|reg|commit|kld|latent|aux|fake|real|disc|gen|weight|penalty|norm|vq|tv", re.IGNORECASE)
+BY_DESIGN = re.compile(
+    r"kl|entrop|gan|adv|reg|commit|kld|latent|aux|fake|real|disc|gen|weight|penalty|norm|vq|tv", re.IGNORECASE
+)
 RISE, SHARE = 0.5, 0.1
 
 
-def look(train_loss: Series, loss_parts: tuple[Series, ...], task: Task, shifting: str = "") -> Answer | list[Finding]:
+def look(train_loss: Series, loss_parts: tuple[Series, ...], shifting: str = "") -> Answer | list[Finding]:
     total = train_loss.values[train_loss.finite]
     if len(total) < 16 or np.median(total[-len(total) // 8 :]) >= np.median(total[: max(1, len(total) // 8)]):
         return Clear("the total did not fall, so its parts are not traded against it")
@@ -75,7 +76,18 @@ def _one(part: Series, end_total: float) -> Finding | None:
     onset = int(middles[int(np.argmax(levels > half))])
     index = int(np.flatnonzero(part.finite)[onset])
     text = f"{part.name} rises from {start:.4g} to {end:.4g} (from {where(part, index)} on) while the total loss falls"
-    return seen(ID, part, text, severity="watch", grade="suspected", onset=index, p=1e-6, first=start, last=end, factor=end / start)
+    return seen(
+        ID,
+        part,
+        text,
+        severity="watch",
+        grade="suspected",
+        onset=index,
+        p=1e-6,
+        first=start,
+        last=end,
+        factor=end / start,
+    )
 
 
 _n = 80
@@ -84,7 +96,10 @@ CASES = {
         "train/loss": [1.0 * 0.97**i + 0.3 for i in range(_n)],
         "train/loss_edge": [0.06 + 0.0012 * i for i in range(_n)],
     },
-    "clear": {"train/loss": [1.0 * 0.97**i + 0.3 for i in range(_n)], "train/loss_edge": [0.2 * 0.98**i for i in range(_n)]},
+    "clear": {
+        "train/loss": [1.0 * 0.97**i + 0.3 for i in range(_n)],
+        "train/loss_edge": [0.2 * 0.98**i for i in range(_n)],
+    },
     "near miss": {
         "train/loss": [1.0 * 0.97**i + 0.3 for i in range(_n)],
         "train/loss_kl": [0.06 + 0.0012 * i for i in range(_n)],

@@ -50,7 +50,17 @@ def look(
             text = f"the learning rate jumps {ratio:.3g}x at the resume at {where(lr, index)} ({lr.values[index - 1]:.3g} to {lr.values[index]:.3g})"
             if worse:
                 text += f"; {worse}"
-            out.append(seen(ID, lr, text, severity="ill" if worse and ratio > 1 else "watch", grade="is", onset=index, ratio=ratio))
+            out.append(
+                seen(
+                    ID,
+                    lr,
+                    text,
+                    severity="ill" if worse and ratio > 1 else "watch",
+                    grade="is",
+                    onset=index,
+                    ratio=ratio,
+                )
+            )
             continue
         jump = _loss_jump(train_loss, segment.start) if train_loss is not None else None
         if jump is not None and train_loss is not None:
@@ -94,7 +104,9 @@ def _got_worse(metric: Series, start: float) -> str:
         return ""
     sigma = noise_of(before[-max(4, len(before) // 3) :]).sigma
     if after.min() > before.min() + 2 * sigma:
-        return f"{metric.name} was {abs(before[-1]):.4g} before and never regains it (best after: {abs(after.min()):.4g})"
+        return (
+            f"{metric.name} was {abs(before[-1]):.4g} before and never regains it (best after: {abs(after.min()):.4g})"
+        )
     return ""
 
 

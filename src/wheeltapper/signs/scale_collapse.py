@@ -44,7 +44,9 @@ def look(loss_scale: Series, train_loss: Series | None = None) -> Answer:
     low = float(x[-1])
     if x.min() < 1.0 and x[0] >= 1.0:
         first = int(index_of[int(np.argmax(x < 1.0))])
-        text = f"the loss scale falls below 1 at {where(loss_scale, first)} (it was {level:g}): no scale lets fp16 through"
+        text = (
+            f"the loss scale falls below 1 at {where(loss_scale, first)} (it was {level:g}): no scale lets fp16 through"
+        )
         return seen(ID, loss_scale, text, severity="ill", grade="is", onset=first, level=level, last=low)
     peak = int(np.argmax(half == half.max()))
     before = max(level, float(half[peak]))
@@ -53,7 +55,9 @@ def look(loss_scale: Series, train_loss: Series | None = None) -> Answer:
         onset = int(index_of[min(start, len(x) - 1)])
         hurt = _loss_rose(train_loss, float(loss_scale.at[onset]))
         text = f"the loss scale falls from {before:g} to {low:g} since {where(loss_scale, onset)}, {np.log2(before / low):.0f} halvings"
-        return seen(ID, loss_scale, text, severity="ill" if hurt else "watch", grade="is", onset=onset, level=before, last=low)
+        return seen(
+            ID, loss_scale, text, severity="ill" if hurt else "watch", grade="is", onset=onset, level=before, last=low
+        )
     return Clear(f"the loss scale ends at {low:g}, no collapse")
 
 
@@ -68,7 +72,10 @@ def _loss_rose(loss: Series | None, onset: float) -> bool:
 
 _n = 40
 CASES = {
-    "finding": {"loss_scale": [65536.0] * 30 + [65536.0 / 2**i for i in range(1, 20)], "train/loss": [2.0] * 30 + [3.0] * 19},
+    "finding": {
+        "loss_scale": [65536.0] * 30 + [65536.0 / 2**i for i in range(1, 20)],
+        "train/loss": [2.0] * 30 + [3.0] * 19,
+    },
     "clear": {"loss_scale": [65536.0] * 20 + [131072.0] * 20 + [65536.0] * 3},
     "near miss": {"loss_scale": [8388608.0, 65536.0, 16384.0, *[16384.0] * 20], "expect": "clear"},
     "unknown": {"train/loss": [1.0, 0.9]},

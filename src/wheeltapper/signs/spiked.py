@@ -59,7 +59,7 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
     end_level = float(np.median(after[-max(1, min(len(after), width)) :])) if len(after) > 1 else float(after[-1])
     size = float(np.exp(excess[first]))
     stays = end_level - level > 0.5 * float(excess[first]) and np.exp(end_level - level) > STAYS
-    index = int(good[_first_of(spots, first, excess, limit)] if stays else good[first])
+    index = int(good[_first_of(first, excess, limit)] if stays else good[first])
     if stays:
         text = (
             f"{train_loss.name} jumped from {np.exp(level):.4g} to {np.exp(x[first]):.4g} at {where(train_loss, index)} "
@@ -80,7 +80,9 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
     return [seen(ID, train_loss, text, severity="note", grade="is-p", onset=index, end=end, factor=size, stays=0.0)]
 
 
-def _median_before(x: np.ndarray[tuple[int], np.dtype[np.float64]], width: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _median_before(
+    x: np.ndarray[tuple[int], np.dtype[np.float64]], width: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Level just before each point: the median of the `width` points that precede it; no hindsight."""
     centred = running_median(x, 2 * (width // 2) + 1)
     out = np.empty_like(x)
@@ -92,7 +94,11 @@ def _median_before(x: np.ndarray[tuple[int], np.dtype[np.float64]], width: int) 
     return out
 
 
-def _first_of(spots: np.ndarray[tuple[int], np.dtype[np.int64]], peak: int, excess: np.ndarray[tuple[int], np.dtype[np.float64]], limit: float) -> int:
+def _first_of(
+    peak: int,
+    excess: np.ndarray[tuple[int], np.dtype[np.float64]],
+    limit: float,
+) -> int:
     """The first point of the unbroken rise that leads to the peak."""
     i = peak
     while i > 0 and excess[i - 1] > 0.25 * limit and i - 1 > 0:

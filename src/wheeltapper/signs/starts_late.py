@@ -44,7 +44,12 @@ def look(run: Run, train_loss: Series | None = None, main_metric: Series | None 
     late = first >= 5 if series.clock == "epoch" else first >= max(100.0, 0.2 * last) and first > 3 * gap
     if not late:
         return Clear(f"the record begins at {where(series, 0)}")
-    dropped = [leaf for tree in run.configs for leaf in tree.leaves if DROPS.search(leaf.dotted) and leaf.value in (True, "true", 1)]
+    dropped = [
+        leaf
+        for tree in run.configs
+        for leaf in tree.leaves
+        if DROPS.search(leaf.dotted) and leaf.value in (True, "true", 1)
+    ]
     text = f"the record begins at {where(series, 0)}: the earlier part of the run is not here"
     if dropped:
         text += f"; it was resumed without the optimizer's state ({dropped[0].dotted}, {dropped[0].file.rsplit('/', 1)[-1]}:{dropped[0].line})"

@@ -90,6 +90,10 @@ CASES = {
         "val/map": [0.04 * (1 - 0.95**i) for i in range(_n)],
     },
     "clear": {"train/loss": _train, "val/loss": [v * 1.3 for v in _train]},
-    "near miss": {"train/loss": [v + 2 for v in _train], "val/loss": [3.0 + 9.0 * 0.8**i for i in range(_n)], "expect": "clear"},
+    "near miss": {
+        "train/loss": [v + 2 for v in _train],
+        "val/loss": [3.0 + 9.0 * 0.8**i for i in range(_n)],
+        "expect": "clear",
+    },
     "unknown": {"train/loss": [1.0, 0.9, 0.8]},
 }

@@ -45,7 +45,16 @@ def look(train_loss: Series, val_loss: Series) -> Answer:
     if share < 0.5:
         return Clear(f"validation lies below training on {share:.0%} of the evaluations")
     text = f"{val_loss.name} lies below {train_loss.name} on {share:.0%} of the evaluations ({val_loss.values[mine][-1]:.4g} against {x[-1]:.4g})"
-    return seen(ID, val_loss, text, severity="note", grade="is", onset=0, share=share, ratio=float(x[-1] / max(val_loss.values[mine][-1], 1e-300)))
+    return seen(
+        ID,
+        val_loss,
+        text,
+        severity="note",
+        grade="is",
+        onset=0,
+        share=share,
+        ratio=float(x[-1] / max(val_loss.values[mine][-1], 1e-300)),
+    )
 
 
 CASES = {

@@ -25,7 +25,6 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals.curves import Task
 from wheeltapper.signs import seen
 
 ID = "worse-than-trivial"
@@ -34,7 +33,7 @@ FACTOR = 1.5
 STEPS = 1000
 
 
-def look(run: Run, task: Task, train_loss: Series) -> Answer:
+def look(run: Run, train_loss: Series) -> Answer:
     raws = {s.raw for s in run.series.values()}
     if not {"loss_q0", "loss_q3"} <= raws:
         return Unknown("the objective's trivial level is not known", ("the objective",))

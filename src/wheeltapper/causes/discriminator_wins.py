@@ -1,0 +1,56 @@
+"""The discriminator is too strong for its generator.
+
+## What happens
+It tells real from generated without error, so its loss vanishes and with it the gradient that teaches the
+generator.
+
+## How it shows
+The discriminator's loss sinks to zero, the generator's adversarial loss sits at the value of "never fooled".
+
+## What else looks like this
+A generator that diverged; two data sets that differ by a trivial mark (size, border, compression), which any
+discriminator finds.
+
+## When this is wrong
+Losses of a GAN need not fall: only a discriminator at zero is the bad sign.
+
+## Fix
+Weaken it: fewer steps or a lower rate for it, noise or augmentation on its inputs, a gradient penalty.
+
+## Trial
+Fork with the discriminator's learning rate at a quarter: its loss must rise, and the generator's fall.
+
+## References
+KNOWLEDGE NORM-03.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "discriminator-wins"
+AREA = "adversarial"
+EXPLAINS = ("discriminator-wins",)
+PRIOR = 0.0
+TRIAL = "fork with the discriminator's learning rate at a quarter: its loss must rise and the generator's fall"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    found = case.found("discriminator-wins", severity="ill")
+    if not found:
+        return Excluded("no discriminator loss has sunk to zero")
+    return [Evidence(4.0, found[0].summary, "levels", found[0].places)]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Quarter the discriminator's learning rate, or augment its inputs.",
+            (),
+            "try",
+            "the discriminator's loss rises towards its equilibrium",
+        ),
+    )

@@ -1,0 +1,74 @@
+"""The evaluation does not measure the model that is trained.
+
+## What happens
+Training works, but what is evaluated is something else: other weights, another mode, other class indices,
+boxes in other units, another normalisation, a data set that does not belong.
+
+## How it shows
+The training loss falls as it should while the validation score stays at zero or at chance, or lies below
+what no model at all would get.
+
+## What else looks like this
+A model that memorises (its validation loss rises, its score is poor but above zero), an input pipeline that
+is broken for both (training does not learn either).
+
+## When this is wrong
+The training loss does not fall: then learning is broken, not the evaluation.
+
+## Fix
+Evaluate training items through the validation code: the score must be close to the training score.
+
+## Trial
+Run the validation code on a few training batches, with the last checkpoint: minutes, and it decides.
+
+## References
+KNOWLEDGE OUT-11, MOD-08, DAT-04; CASES §2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "eval-broken"
+AREA = "evaluation"
+EXPLAINS = ("never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric")
+PRIOR = -1.0
+TRIAL = "evaluate training items through the validation code with the last checkpoint: minutes, and it decides"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    chance = case.found("at-chance", severity="ill")
+    if chance and chance[0].numbers.get("fell"):
+        return Excluded("the score had been good with the same evaluation")
+    out = []
+    if case.found("below-baseline", severity="ill"):
+        out.append(
+            Evidence(6.0, "the score lies below what plain interpolation gives, from the first evaluation on", "level")
+        )
+    train = case.get("train_loss")
+    if train is not None and int(train.finite.sum()) >= 8:
+        x = train.values[train.finite]
+        k = max(1, len(x) // 10)
+        start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
+        fell = (start - end) / abs(start) if start else 0.0
+        if fell > 0.3:
+            out.append(Evidence(4.0, f"the training loss fell by {fell:.0%}, so something was learned", "training"))
+        elif fell < 0.05:
+            out.append(Evidence(-4.0, "the training loss did not fall either", "training"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Mend the evaluation before touching the optimizer: run it on training items and compare.",
+            (),
+            "safe",
+            "on training items the validation code gives the training score",
+        ),
+    )

@@ -1,0 +1,65 @@
+"""The labels do not reach the loss: no target ever matches.
+
+## What happens
+Empty or misplaced label files, wrong paths, a wrong class list or coordinate format: the loader finds no
+target, so the terms of the loss that need one are exactly zero.
+
+## How it shows
+A term that needs targets (boxes, masks, matched classes) is exactly 0 in every epoch, and the score on held-out data is
+zero or falls to it, because the model learns that there is nothing.
+
+## What else looks like this
+A term that cannot apply (a class loss with one class) is zero in a healthy run, whose score is good.
+
+## When this is wrong
+The score is good: then the zero term is by design.
+
+## Fix
+Look at one training batch with its targets drawn on it; check the label folder and its format.
+
+## Trial
+Count the targets of the first hundred items: none, or nearly none, decides.
+
+## References
+KNOWLEDGE DAT-05, DAT-13, OUT-20; ECOSYSTEM §1.2 cases 52 and 54.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "labels-broken"
+AREA = "data"
+EXPLAINS = ("loss-exactly-zero", "declined-after-peak", "collapsed", "never-left-zero", "train-val-gap")
+PRIOR = -1.5
+TRIAL = "count the targets of the first hundred training items: none, or nearly none, decides"
+
+
+NEEDS_TARGETS = ("box", "dfl", "obj", "mask", "seg", "bbox", "giou", "iou", "kobj", "pose")
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    zero = case.found("loss-exactly-zero")
+    if not zero:
+        return Excluded("no term of the loss is exactly zero")
+    out = []
+    ill = [f for f in zero if f.severity == "ill"]
+    if ill:
+        out.append(Evidence(4.0, ill[0].summary, "zero", ill[0].places))
+    if any(word in (f.series or "") for f in zero for word in NEEDS_TARGETS):
+        out.append(Evidence(2.5, "the term that is zero needs matched targets", "term"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Draw the targets of one training batch on its images; mend the labels.",
+            (),
+            "safe",
+            "every term of the loss is above zero",
+        ),
+    )

@@ -1,0 +1,100 @@
+"""The learning rate is far too low to learn in the time given.
+
+## What happens
+Each step moves the weights so little that the loss hardly leaves its start; often a wrong power of ten, or a
+rate made for full fine-tuning used on a small adapter.
+
+## How it shows
+A loss that falls slowly and almost in a straight line, or stays at the level of an untrained model, with
+little noise and without instability; a larger rate is better at every horizon.
+
+## What else looks like this
+Frozen parameters (nothing moves at all), shuffled labels (training fits, validation stays at chance), a
+broken input, a schedule that never leaves its warm-up.
+
+## When this is wrong
+The training loss falls fast: then the rate is not the limit.
+
+## Fix
+Raise the rate by ten, then by three, until the loss becomes unstable, and take a third of that.
+
+## Trial
+Fork from the start with the rate at 1, 3, 10 and 30 times; a few hundred steps decide.
+
+## References
+KNOWLEDGE LR-09, OUT-11, ST-09.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.run.model import Series
+
+ID = "lr-too-low"
+AREA = "learning rate"
+EXPLAINS = ("worse-than-trivial", "at-chance", "stuck-from-start", "too-slow", "constant-metric", "plateau")
+PRIOR = -1.0
+TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a few hundred steps decide"
+
+
+# Rates that train from scratch or fine-tune with Adam lie between 1e-6 and 1e-2; adapters and SGD lie higher
+# (defaults of the frameworks in config/dialects). Below a tenth of that low end a rate is suspicious by itself.
+TINY = 1e-6
+ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    if case.found("diverged", "not-finite", "collapsed", severity="ill"):
+        return Excluded("the run moved far and broke: a rate that is too low does not do that")
+    chance = case.found("at-chance", severity="ill")
+    if chance and chance[0].numbers.get("fell"):
+        return Excluded("it had learned before it fell to chance")
+    out = []
+    lr = case.get("lr")
+    peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
+    if isinstance(peak, (int, float)) and peak > 0:
+        if peak < TINY:
+            out.append(Evidence(4.0, f"the rate is at most {peak:.2g}, below what trains anything", "level"))
+        elif peak < ADAPTER:
+            out.append(Evidence(1.5, f"the rate is at most {peak:.2g}", "level"))
+        elif peak > 1e-3:
+            out.append(Evidence(-2.0, f"the rate reaches {peak:.2g}, which is not low for any optimizer", "level"))
+    train = case.get("train_loss")
+    if train is not None and int(train.finite.sum()) >= 8:
+        out += _shape(train)
+    return out
+
+
+def _shape(train: Series) -> list[Evidence]:
+    x = train.values[train.finite]
+    quarter = max(1, len(x) // 4)
+    first, half, last = (
+        float(np.median(part)) for part in (x[:quarter], x[len(x) // 2 - quarter // 2 :][:quarter], x[-quarter:])
+    )
+    moved = (first - last) / abs(first) if first else 0.0
+    if moved < 0.02:
+        return [Evidence(1.5, f"the training loss moved by {moved:.1%} over the whole record", "shape")]
+    if moved > 0.6:
+        return [Evidence(-3.0, f"the training loss fell by {moved:.0%}: it does learn", "shape")]
+    if half - last > 0.4 * (first - last):
+        return [
+            Evidence(2.0, "the training loss falls in a straight line, as fast at the end as at the start", "shape")
+        ]
+    return []
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    rate = case.knob("optimizer.lr")
+    edits = (
+        (Edit("optimizer.lr", rate, rate * 10, "ten times the rate"),)
+        if isinstance(rate, (int, float)) and rate > 0
+        else ()
+    )
+    return (
+        Remedy("Raise the learning rate by ten.", edits, "try", "the loss falls visibly within a few hundred steps"),
+    )

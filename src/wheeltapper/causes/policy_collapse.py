@@ -1,0 +1,57 @@
+"""The policy collapsed: it lost what it had learned and did not find it again.
+
+## What happens
+One update too large, or a critic that drifted, moves the policy out of the region where its data was
+useful; new data is bad, and the next updates make it worse.
+
+## How it shows
+The episode return falls from its best level back to its start and stays.
+
+## What else looks like this
+A harder stage of the environment, an exploration schedule, a few unlucky episodes.
+
+## When this is wrong
+Returns wander; only a lasting fall of most of the gain counts.
+
+## Fix
+Keep the checkpoint of the best stretch; smaller updates (learning rate, clip range), larger batches, a
+limit on the divergence between old and new policy.
+
+## Trial
+Fork before the fall with half the learning rate, five seeds of each: the control must fall again.
+
+## References
+KNOWLEDGE NORM-04, OUT-02.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "policy-collapse"
+AREA = "reinforcement"
+EXPLAINS = ("collapsed",)
+PRIOR = -1.0
+TRIAL = "fork before the fall with half the learning rate, five seeds each: the control must fall again"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    task = case.get("task")
+    returns = [f for f in case.found("collapsed") if (f.series or "").startswith(("return", "success"))]
+    if task is None or not task.reinforcement or not returns:
+        return Excluded("no episode return collapsed")
+    return [Evidence(4.0, returns[0].summary, "return", returns[0].places)]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Keep the checkpoint of the best stretch; halve the learning rate or the clip range.",
+            (),
+            "try",
+            "the return does not fall after its best stretch",
+        ),
+    )

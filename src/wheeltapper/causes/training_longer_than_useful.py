@@ -1,0 +1,64 @@
+"""The run goes on long after it stopped learning anything new.
+
+## What happens
+The schedule was made for a larger data set or another model: the loss is at its floor, or the training set
+is learned by heart, while most of the budget is still ahead.
+
+## How it shows
+The loss is flat over most of the record with the learning rate still high; many epochs over the same data.
+
+## What else looks like this
+A plateau that a lower learning rate ends at once (noise floor), a stuck model (level of an untrained one).
+
+## When this is wrong
+A score on held-out data still improves.
+
+## Fix
+Stop, or decay the learning rate now; hold data out and choose the length by it.
+
+## Trial
+Fork with a tenth of the learning rate for a few hundred steps: a drop at once means noise floor, none means
+floor of the task.
+
+## References
+KNOWLEDGE OUT-07, OUT-20, NORM-10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "training-longer-than-useful"
+AREA = "run"
+EXPLAINS = ("plateau", "memorised", "train-val-gap")
+PRIOR = -1.0
+TRIAL = (
+    "fork with a tenth of the learning rate for a few hundred steps: a drop at once means noise floor, none means floor"
+)
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    flat = case.found("plateau", severity="ill")
+    known = case.found("memorised", severity="ill")
+    if not flat and not known:
+        return [Evidence(-2.0, "the training loss still falls", "flat")]
+    out = []
+    if flat:
+        out.append(Evidence(2.0, flat[0].summary, "flat", flat[0].places))
+    if known:
+        out.append(Evidence(2.0, known[0].summary, "epochs", known[0].places))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Stop here or decay the learning rate now; hold data out to choose the length next time.",
+            (),
+            "advice",
+            "the held-out score of this checkpoint is within noise of later ones",
+        ),
+    )
