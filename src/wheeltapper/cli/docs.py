@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ GENERATED = "<!-- Written by `just docs`. Edit the code it comes from, not this 
 def documents() -> dict[str, str]:
     """Every generated page: path from the root of the repository -> text."""
     known = pages()
-    out = {f"docs/{FOLDERS[page.kind]}/{page.id}.md": page.markdown() for page in known.values()}
+    out = {f"docs/{FOLDERS[page.kind]}/{page.id}.md": page.markdown() for page in known}
     out["docs/cli.md"] = _commands()
     out["docs/formats.md"] = _formats()
     out["docs/json.md"] = _json()
@@ -34,14 +34,14 @@ def documents() -> dict[str, str]:
     return out
 
 
-def _index(known: dict[str, Page]) -> str:
+def _index(known: Sequence[Page]) -> str:
     parts = [
         GENERATED,
         "# Documentation",
         "- [Commands](cli.md)\n- [Formats that are read](formats.md)\n- [JSON output](json.md)",
     ]
     for kind, folder in FOLDERS.items():
-        rows = [f"| [{p.id}]({folder}/{p.id}.md) | {p.title} |" for p in known.values() if p.kind == kind]
+        rows = [f"| [{p.id}]({folder}/{p.id}.md) | {p.title} |" for p in known if p.kind == kind]
         if rows:
             parts.append(f"## {folder.capitalize()}\n\n| id | |\n| --- | --- |\n" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"

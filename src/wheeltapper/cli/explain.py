@@ -32,17 +32,18 @@ def run(args: argparse.Namespace) -> int:
     from wheeltapper.report.close import close_matches
     from wheeltapper.report.pages import pages
 
-    known = pages()
-    page = known.get(args.id) or known.get(args.id.lower().replace("_", "-").replace(" ", "-"))
-    if page is None:
-        near = close_matches(args.id, known)
+    wanted = args.id.lower().replace("_", "-").replace(" ", "-")
+    found = [page for page in pages() if page.id in (args.id, wanted)]
+    if not found:
+        near = close_matches(args.id, dict.fromkeys(page.id for page in pages()))
         hint = f"Did you mean {', '.join(near)}?" if near else "`wheeltapper list` shows every id."
         raise InputError(f"nothing is called {args.id!r}.", do=hint)
     if args.markdown:
-        write(page.markdown(), args.output)
+        write("\n".join(page.markdown() for page in found), args.output)
         return 0
     from wheeltapper.report.terminal_page import print_page
 
     with console_for(args) as out:
-        print_page(page, out)
+        for page in found:
+            print_page(page, out)
     return 0

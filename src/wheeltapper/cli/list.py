@@ -56,4 +56,4 @@ def _rows(what: str) -> list[tuple[str, str]]:
         return rows
     from wheeltapper.report.pages import FOLDERS, pages
 
-    return [(page.id, page.title) for page in pages().values() if FOLDERS[page.kind] == what]
+    return [(page.id, page.title) for page in pages() if FOLDERS[page.kind] == what]

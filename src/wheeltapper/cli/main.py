@@ -17,7 +17,7 @@ from wheeltapper import __version__
 from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
-COMMANDS = ("show", "diagnose", "schedule", "compare", "explain", "list")
+COMMANDS = ("show", "diagnose", "schedule", "compare", "explain", "list", "lab")
 
 SOUND, ILL, ERROR, CANNOT_TELL = 0, 1, 2, 3
 EXIT_CODES = """\

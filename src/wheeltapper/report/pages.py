@@ -65,9 +65,9 @@ def parse_page(ident: str, kind: Kind, docstring: str, source: str) -> Page:
 
 
 @cache
-def pages() -> dict[str, Page]:
-    """Every page by its id, kind after kind, in name order."""
-    return {page.id: page for kind in PACKAGES for page in pages_of(kind)}
+def pages() -> tuple[Page, ...]:
+    """Every page, kind after kind, in name order. A cause and the code check that proves it may share an id."""
+    return tuple(page for kind in PACKAGES for page in pages_of(kind))
 
 
 def pages_of(kind: Kind) -> Iterator[Page]:
