@@ -1,0 +1,88 @@
+"""Forecasts cover what comes, and are refused where extrapolation is not allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wheeltapper.finding import Finding, Unknown
+from wheeltapper.prognosis.forecast import Forecast, forecast
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+from wheeltapper.testing import make_run
+
+
+def curve(seed: int, n: int, rho: float = 0.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    noise = np.zeros(n)
+    for i in range(1, n):
+        noise[i] = rho * noise[i - 1] + 0.006 * rng.standard_normal()
+    return 0.85 - 0.6 * (np.arange(n) + 2.0) ** -0.5 + noise
+
+
+def run_seen(values: np.ndarray, share: float, total: int) -> Run:
+    seen = values[: int(share * len(values))]
+    return make_run({"val/accuracy": seen.tolist()}, facts={"total_steps": total})
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.7])
+def test_bands_cover_the_end(rho: float) -> None:
+    """Nominal 90 %; the backtest makes them wide enough with correlated noise too (PRG-04)."""
+    covered = []
+    for seed in range(40):
+        values = curve(seed, 100, rho)
+        told = forecast(Signals(run_seen(values, 0.6, 99)))
+        assert isinstance(told, Forecast)
+        truth = float(np.median(values[-5:]))
+        covered.append(told.low[-1] <= truth <= told.high[-1])
+    assert np.mean(covered) >= 0.85
+
+
+def test_bands_are_not_so_wide_that_they_say_nothing() -> None:
+    told = forecast(Signals(run_seen(curve(3, 100), 0.6, 99)))
+    assert isinstance(told, Forecast)
+    assert told.high[-1] - told.low[-1] < 0.15
+
+
+def test_the_chance_of_a_target() -> None:
+    told = forecast(Signals(run_seen(curve(5, 100), 0.6, 99)))
+    assert isinstance(told, Forecast)
+    assert told.chance(0.5, 99) is not None
+    assert told.chance(0.5, 99) > 0.95  # type: ignore[operator]
+    assert told.chance(0.98, 99) < 0.05  # type: ignore[operator]
+    assert told.chance(0.5, 10_000) is None
+
+
+REFUSED = {
+    "warming": (
+        {"val/accuracy": [0.1 + 0.01 * i for i in range(30)], "lr": [1e-5 * (i + 1) for i in range(30)]},
+        "warms up",
+    ),
+    "decay ahead": (
+        {
+            "val/accuracy": [0.1 + 0.01 * i for i in range(30)],
+            "lr": [1e-3 * (1 + float(np.cos(np.pi * i / 100))) for i in range(30)],
+        },
+        "still ahead",
+    ),
+    "few": ({"val/accuracy": [0.1, 0.2, 0.3, 0.35]}, "ten are the least"),
+    "worsening": ({"val/accuracy": [0.5 - 0.01 * i for i in range(30)]}, "does not improve"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_refuses(name: str) -> None:
+    series, why = REFUSED[name]
+    told = forecast(Signals(make_run(series, facts={"total_steps": 200})))
+    assert isinstance(told, Unknown)
+    assert why in told.why
+
+
+def test_it_refuses_on_an_ill_run_and_without_a_plan() -> None:
+    run = run_seen(curve(1, 100), 0.6, 99)
+    ill = Finding("diverged", "x", "ill", "is")
+    assert isinstance(forecast(Signals(run), (ill,)), Unknown)
+    unplanned = make_run({"val/accuracy": curve(1, 60).tolist()})
+    told = forecast(Signals(unplanned))
+    assert isinstance(told, Unknown)
+    assert "planned length" in told.why
