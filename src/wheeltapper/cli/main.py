@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -19,7 +18,8 @@ from wheeltapper.errors import WheeltapperError
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
 COMMANDS = ("show", "diagnose", "schedule", "compare", "explain", "list", "lab")
 
-SOUND, ILL, ERROR, CANNOT_TELL = 0, 1, 2, 3
+SOUND, ERROR = 0, 2
+STOPPED, PIPE_CLOSED = 130, 141  # as a shell reports SIGINT and SIGPIPE
 EXIT_CODES = """\
 exit codes:
   0  sound, or nothing found
@@ -78,11 +78,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nwheeltapper: stopped", file=sys.stderr)
-        return 128 + signal.SIGINT
+        return STOPPED
     except BrokenPipeError:
         # The reader of our output (head, less) has seen enough. Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return PIPE_CLOSED
     except Exception as error:
         if getattr(args, "debug", False):
             raise

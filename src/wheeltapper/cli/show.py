@@ -19,6 +19,7 @@ Shows everything a run left behind: series with their curves, facts, configurati
 checkpoints, events, launches, and what was not understood and why.
 PATH is a file (a log, a CSV, an event file, a checkpoint) or a folder.
 """
+MOST_INDENTED = 5000
 EXAMPLES = """\
 examples:
   wheeltapper show runs/exp1
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         from wheeltapper.report.json_out import dumps, show_object
 
-        write(dumps(show_object(runs, values=not args.no_values)), args.output)
+        points = 0 if args.no_values else sum(len(s) for r in runs for s in r.series.values())
+        # A line for every number would make a long file three times as long.
+        indent = 2 if points < MOST_INDENTED else 0
+        write(dumps(show_object(runs, values=not args.no_values), indent=indent), args.output)
     else:
         from wheeltapper.report.terminal_show import print_runs
 
@@ -84,9 +88,8 @@ def _csv(found: Sequence[tuple[str, Series]]) -> str:
     rows.writerow([*(["run"] if several else []), found[0][1].clock, "value", "file", "line"])
     for name, series in found:
         lead = [name] if several else []
-        for index in range(len(series)):
-            place = series.place(index)
-            value = float(series.values[index])
+        columns = (series.at.tolist(), series.values.tolist(), series.file_of.tolist(), series.lines.tolist())
+        for at, value, file, line in zip(*columns, strict=True):
             shown = "NaN" if value != value else repr(value)
-            rows.writerow([*lead, f"{series.at[index]:.15g}", shown, place.file or "", place.line])
+            rows.writerow([*lead, f"{at:.15g}", shown, series.files[file] if series.files else "", line])
     return text.getvalue()
