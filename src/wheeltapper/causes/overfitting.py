@@ -47,6 +47,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     turns = [f for f in case.found("declined-after-peak", severity="ill") if f.onset is not None]
     if case.found("memorised", severity="ill"):
         return [Evidence(4.0, "every example was seen many times and the training loss is near zero", "trend")]
+    gap = case.found("train-val-gap", severity="ill")
+    if gap and not turns:
+        return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
     if train is None or not turns:
         return [Evidence(-1.0, "no training loss to compare with", "trend")] if train is None else []
     turn = turns[0]

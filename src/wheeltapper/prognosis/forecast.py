@@ -43,6 +43,20 @@ class Forecast:
     seconds_left: float | None = None
     better: str = "up"
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The forecast in words, for a report."""
+        last = len(self.at) - 1
+        unit = self.clock.replace("_", "-")
+        told = f"{self.series} at {unit} {self.at[last]:g}: {self.middle[last]:.4g}, 90 % between {self.low[last]:.4g} and {self.high[last]:.4g}"
+        out = [
+            told,
+            f"if {' and '.join(self.assumes[:2])} (tested on this run's own past: off by {self.backtest:.2g} at most)",
+        ]
+        if self.seconds_left:
+            out.append(f"time left at the present pace: {self.seconds_left / 3600:.1f} h")
+        return tuple(out)
+
     def chance(self, target: float, by: float) -> float | None:
         """P(the smoothed score reaches `target` by position `by`); None beyond the forecast."""
         if not self.at or by > self.at[-1] * (1 + 1e-9):

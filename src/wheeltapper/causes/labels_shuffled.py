@@ -1,0 +1,62 @@
+"""Inputs and labels do not belong together.
+
+## What happens
+A shuffle of one without the other, a wrong index file, a label map that differs between training and validation.
+
+## How it shows
+Validation stays at chance; training stays at chance too, or sinks slowly by memorising; the loss starts at and stays
+near the entropy of the classes.
+
+## What else looks like this
+A learning rate of nearly zero (nothing moves), dead inputs, an evaluation that is broken while training learns.
+
+## When this is wrong
+Training accuracy is far above chance while validation is not: then the evaluation or its label map is at fault.
+
+## Fix
+Look at twenty items with their labels; overfit one batch, then two.
+
+## Trial
+Accuracy under the best permutation of the classes: far above chance means a permuted map.
+
+## References
+KNOWLEDGE DAT-05, OUT-11, TRN-07.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+from wheeltapper.run.model import Series
+
+ID = "labels-shuffled"
+AREA = "data"
+EXPLAINS = ("at-chance", "stuck-from-start")
+PRIOR = -1.5
+TRIAL = "look at twenty items with their labels, then overfit one batch: minutes"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    chance = case.found("at-chance", severity="ill")
+    if not chance or chance[0].numbers.get("fell"):
+        return Excluded("the run was above chance at some time, with the same labels")
+    out = []
+    lr: Series | None = case.get("lr")
+    peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
+    if isinstance(peak, (int, float)) and peak < 1e-5:
+        out.append(Evidence(-1.5, f"the rate is so low ({peak:.2g}) that nothing could be learned anyway", "rate"))
+    train: Series | None = case.get("train_loss")
+    if train is not None and int(train.finite.sum()) >= 8:
+        x = train.values[train.finite]
+        fell = 1 - float(np.median(x[-max(1, len(x) // 10) :]) / np.median(x[: max(1, len(x) // 10)]))
+        if fell > 0.3:
+            out.append(
+                Evidence(1.0, f"the training loss fell by {fell:.0%} while validation stayed at chance", "training")
+            )
+        elif fell < 0.05:
+            out.append(Evidence(0.5, "the training loss stays at the entropy of the classes as well", "training"))
+    return out

@@ -1,0 +1,83 @@
+"""The learning rate starts at its full height.
+
+## What happens
+Adam's second moments are unknown in the first steps and its updates are as large as the rate allows; a deep network
+leaves its initial region before the statistics settle.
+
+## How it shows
+An excursion of the loss in the first steps (of the order of 2/(1 - beta2)), later slow or unstable training; no rise of
+the rate in the log.
+
+## What else looks like this
+A rate that is too high breaks at any time, not only at the start; a bad initialisation shows in the first loss.
+
+## When this is wrong
+The rate does warm up, or the trouble comes long after the first steps.
+
+## Fix
+A linear warm-up of 2/(1 - beta2) steps (2000 at 0.999, 40 at 0.95), at most a tenth of the run.
+
+## Trial
+The first 500 steps with and without warm-up, five seeds each.
+
+## References
+KNOWLEDGE LR-04; Ma and Yarats 2019; Google tuning playbook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.run.model import Series
+
+ID = "no-warmup"
+AREA = "learning rate"
+EXPLAINS = ("diverged", "not-finite", "spiked", "stuck-from-start")
+PRIOR = -2.0
+TRIAL = "the first 500 steps with and without warm-up, five seeds each"
+
+
+EARLY = 0.05  # of the record, or 2000 steps: where a missing warm-up can hurt
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    shape = case.get("lr_shape")
+    lr: Series | None = case.get("lr")
+    if shape is not None and (shape.warmup_end is not None or shape.still_warming):
+        return Excluded("the learning rate does warm up")
+    warmup = case.knob("schedule.warmup")
+    if isinstance(warmup, (int, float)) and warmup > 0 and shape is None:
+        return Excluded("the config has a warm-up")
+    train: Series | None = case.get("train_loss")
+    onset = case.onset
+    if train is None or onset is None or not len(train):
+        return []
+    out = []
+    share = (onset - float(train.at[0])) / max(float(train.at[-1] - train.at[0]), 1e-12)
+    if share > 0.2 and not (train.clock == "step" and onset < 2000):
+        return Excluded("the trouble begins long after the first steps")
+    if share <= EARLY or (train.clock == "step" and onset < 2000):
+        out.append(Evidence(1.5, "the trouble begins in the first steps", "timing"))
+    if shape is not None and lr is not None and shape.first >= 0.9 * shape.peak:
+        out.append(Evidence(1.5, f"the rate starts at its full height ({shape.first:.3g})", "rate", (lr.place(0),)))
+    elif warmup == 0:
+        out.append(Evidence(1.0, "the config sets no warm-up", "rate"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    betas = case.knob("optimizer.betas")
+    beta2 = betas[1] if isinstance(betas, list) and len(betas) > 1 else 0.999
+    steps = int(np.clip(round(2 / max(1 - float(beta2), 1e-4)), 10, 20000))
+    return (
+        Remedy(
+            f"Warm the learning rate up over {steps} steps.",
+            (Edit("schedule.warmup", case.knob("schedule.warmup"), steps, "2/(1 - beta2)"),),
+            "try",
+            "the loss falls from the first steps without an excursion",
+        ),
+    )
