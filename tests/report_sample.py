@@ -16,6 +16,7 @@ from wheeltapper.diagnosis.model import (
     RuledOut,
 )
 from wheeltapper.finding import Clear, Edit, Evidence, Finding, Place, Remedy, Unknown
+from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.run.model import Event, Fact, Note, Run, Segment, Series
 from wheeltapper.sources.record import Checkpoint
 
@@ -82,6 +83,13 @@ def sample_run(name="cub_4e-4") -> Run:
         notes=(Note(f"3 lines not understood {EVIL}", "train.log", 12, "lost"),),
         files=("train.log",),
     )
+
+
+def sample_forecast() -> Forecast:
+    at = tuple(np.linspace(16000, 20000, 20).tolist())
+    middle = tuple(0.5 + 0.001 * i for i in range(20))
+    low, high = tuple(m - 0.2 for m in middle), tuple(m + 0.3 for m in middle)
+    return Forecast("val/top1", "step", at, low, middle, high, "power", 0.2, 0.1, ("no setting is changed",), 5400.0)
 
 
 def sample_diagnosis(**changes) -> Diagnosis:

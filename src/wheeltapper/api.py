@@ -8,6 +8,7 @@ for diagnosis in wheeltapper.diagnose("runs/exp1"):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 
 from wheeltapper.diagnosis.compare import Comparison, compare_runs
@@ -15,8 +16,10 @@ from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
+from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
 
 Where = str | PathLike[str]
 Progress = Callable[[str], None]
@@ -31,7 +34,14 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
 
 def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis]:
     """The diagnosis of every run at a file or folder."""
-    return [diagnose_run(run) for run in read(path, progress=progress)]
+    return [_with_prognosis(diagnose_run(run)) for run in read(path, progress=progress)]
+
+
+def _with_prognosis(diagnosis: Diagnosis) -> Diagnosis:
+    """Where a run that is not over and not ill is going."""
+    if diagnosis.verdict == "ill" or diagnosis.progress.state in ("finished", "crashed") or not diagnosis.run.series:
+        return diagnosis
+    return replace(diagnosis, prognosis=forecast(Signals(diagnosis.run), diagnosis.findings))
 
 
 def compare(

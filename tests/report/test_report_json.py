@@ -7,7 +7,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from report_sample import sample_diagnosis, sample_run, series
+from report_sample import sample_diagnosis, sample_forecast, sample_run, series
+from wheeltapper.finding import Unknown
 from wheeltapper.report import json_out
 from wheeltapper.run.model import Run
 
@@ -72,3 +73,10 @@ def test_plain_makes_anything_json() -> None:
     assert out["a"] == [1.5, 3, True]
     assert out["big"] == str(10**40)
     assert out["s"] == "?"
+
+
+@pytest.mark.parametrize("prognosis", [None, sample_forecast(), Unknown("too short", ("evaluations",))])
+def test_a_prognosis_fits_the_schema(prognosis: object) -> None:
+    out = strict(json_out.dumps(json_out.diagnoses_object([sample_diagnosis(prognosis=prognosis)])))
+    jsonschema.validate(out, schema("diagnosis"))
+    assert (out["runs"][0]["prognosis"] is None) == (prognosis is None)

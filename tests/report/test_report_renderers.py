@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from report_sample import EVIL, sample_diagnosis, sample_run
+from report_sample import EVIL, sample_diagnosis, sample_forecast, sample_run
+from wheeltapper.finding import Unknown
 from wheeltapper.report import html, markdown
 from wheeltapper.report.terminal import console, print_diagnoses
 from wheeltapper.report.terminal_show import print_runs
@@ -165,3 +166,14 @@ def test_clean_survives_what_logs_hold() -> None:
     assert clean("a" * 1000, 10) == "aaaaaaaaa…"
     assert clean("\ud800x") == "x"
     assert clean("日本\u200b語") == "日本語"
+
+
+def test_a_forecast_is_told_and_drawn() -> None:
+    view = view_of(sample_diagnosis(prognosis=sample_forecast()), charts=True)
+    assert view.prognosis[0].startswith("val/top1 is expected at 0.519 by step 20,000 (90 % band 0.319 to 0.819)")
+    assert "about 1 h 30 min left" in view.prognosis[1]
+    page = html.page([view])
+    assert page.count('<polygon class="band"') == 1
+    assert "expected, 90 % band" in page
+    refused = view_of(sample_diagnosis(prognosis=Unknown("the learning rate still warms up")))
+    assert refused.prognosis == ("No forecast: the learning rate still warms up",)

@@ -15,6 +15,7 @@ import numpy as np
 
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
+from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.spark import wants_log
 from wheeltapper.report.text import clean
 from wheeltapper.run.model import Run, Series
@@ -193,7 +194,10 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
     ys = np.concatenate([series.values[series.finite] for series, _ in tracks + dead])
     if not xs.size:
         return None
+    band = _band(diagnosis.prognosis, group, clock)
     start, end = float(xs.min()), float(xs.max())
+    if band is not None:
+        end = max(end, float(band.x[-1]))
     lines = [line_of(series, track, start, end, "dead") for series, track in dead]
     counts: Counter[Role] = Counter()
     for series, track in tracks:
@@ -220,6 +224,7 @@ def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, li
         log=log,
         overlay=_lr_overlay(run, group, clock, start, end),
         marks=tuple(marks),
+        band=band,
     )
 
 
@@ -277,6 +282,15 @@ def _best_mark(diagnosis: Diagnosis, group: list[Series], clock: ClockName) -> I
     with np.errstate(invalid="ignore"):
         index = int(np.nanargmin(np.where(series.finite, np.abs(series.values - best.value), np.inf)))
     yield Mark(float(track[index]), "best", "best", y=float(series.values[index]))
+
+
+def _band(prognosis: object | None, group: list[Series], clock: ClockName) -> Band | None:
+    if not isinstance(prognosis, Forecast) or prognosis.clock != clock or len(prognosis.at) < 2:
+        return None
+    if all(series.name != prognosis.series for series in group):
+        return None
+    x, low, high = (np.asarray(column, dtype=np.float64) for column in (prognosis.at, prognosis.low, prognosis.high))
+    return Band(x, low, high, "expected, 90 % band")
 
 
 def _lr_overlay(run: Run, group: list[Series], clock: ClockName, start: float, end: float) -> Line | None:

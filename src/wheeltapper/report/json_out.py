@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from wheeltapper.diagnosis.compare import Comparison
 from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.diagnosis.schedule import Schedule
 from wheeltapper.finding import Finding, Place, Remedy, Unknown
+from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.run.model import Run, Series
 
 # Raised by one in its first part when a field goes or changes its meaning; in its second when one is added.
@@ -229,8 +231,9 @@ def _place(p: Place) -> dict[str, Any]:
 
 
 def _prognosis(prognosis: object | None) -> Any:
-    """A prognosis is a dataclass of its own layer; its fields go out as they are."""
-    return None if prognosis is None else msgspec.to_builtins(prognosis, enc_hook=plain)
+    if isinstance(prognosis, Unknown):
+        return {"why": prognosis.why, "needs": prognosis.needs}
+    return asdict(prognosis) if isinstance(prognosis, Forecast) else None
 
 
 def _run(run: Run, values: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ LOG_ABOVE = 50.0
 
 def wants_log(values: np.ndarray[Any, Any]) -> bool:
     """Whether finite `values` are all positive and span a ratio that a linear scale would hide."""
-    return bool(values.size and values.min() > 0 and values.max() > LOG_ABOVE * values.min())
+    return bool(values.size and values.min() > 0 and values.max() / LOG_ABOVE > values.min())
 
 
 def spark(values: np.ndarray[Any, Any], width: int = 24, *, beside: np.ndarray[Any, Any] | None = None) -> str:
