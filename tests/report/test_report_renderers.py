@@ -170,8 +170,8 @@ def test_clean_survives_what_logs_hold() -> None:
 
 def test_a_forecast_is_told_and_drawn() -> None:
     view = view_of(sample_diagnosis(prognosis=sample_forecast()), charts=True)
-    assert view.prognosis[0].startswith("val/top1 is expected at 0.519 by step 20,000 (90 % band 0.319 to 0.819)")
-    assert "about 1 h 30 min left" in view.prognosis[1]
+    assert view.prognosis == sample_forecast().lines
+    assert "0.519, 90 % between 0.319 and 0.819" in view.prognosis[0]
     page = html.page([view])
     assert page.count('<polygon class="band"') == 1
     assert "expected, 90 % band" in page

@@ -181,7 +181,7 @@ def _rank(group: list[Series], by_series: Mapping[str, list[Finding]], diagnosis
     place = _ORDER.index(quantity) if quantity in _ORDER else len(_ORDER)
     held_out = any(s.split in ("val", "test") for s in group)
     part = bool(group[0].part)
-    return (min(worst, 2), not is_best, place != 0, not held_out, part, place, -len(group[0]))
+    return (min(worst, 2), not is_best, part, place != 0, not held_out, place, -len(group[0]))
 
 
 def _chart(diagnosis: Diagnosis, group: list[Series], by_series: Mapping[str, list[Finding]]) -> Chart | None:

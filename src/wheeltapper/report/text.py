@@ -82,20 +82,6 @@ def span(onset: float | None, end: float | None, clock: str | None) -> str:
     return f"{position(onset, clock)} to {num(end)}"
 
 
-def duration(seconds: float) -> str:
-    """A time a person can plan with.
-
-    >>> duration(42), duration(5400), duration(200000)
-    ('42 s', '1 h 30 min', '2 d 7 h')
-    """
-    whole = round(seconds)
-    for size, unit, part, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
-    return f"{whole} s"
-
-
 def percent(share: float) -> str:
     """A probability; never 0 % or 100 %, which it is not.
 

@@ -16,7 +16,7 @@ from wheeltapper.finding import Edit, Evidence, Finding, Grade, Place, Remedy, S
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.curves import Chart, charts_of
 from wheeltapper.report.spark import spark
-from wheeltapper.report.text import bits, clean, duration, num, percent, position, span
+from wheeltapper.report.text import bits, clean, num, percent, position, span
 from wheeltapper.run.model import Run, Series
 
 VERDICT_WORDS: dict[Verdict, str] = {"sound": "Sound", "ill": "Ill", "cannot-tell": "Cannot tell"}
@@ -282,18 +282,7 @@ def _progress(diagnosis: Diagnosis) -> str:
 def _prognosis(prognosis: object | None) -> tuple[str, ...]:
     if isinstance(prognosis, Unknown):
         return (clean(f"No forecast: {prognosis.why}"),)
-    if not isinstance(prognosis, Forecast) or not prognosis.at:
-        return ()
-    band = f"{num(prognosis.low[-1])} to {num(prognosis.high[-1])}"
-    name, end = clean(prognosis.series, 80), position(prognosis.at[-1], prognosis.clock)
-    lines = [
-        f"{name} is expected at {num(prognosis.middle[-1])} by {end} (90 % band {band}); "
-        f"the same fit, made earlier in this run, missed by at most {num(prognosis.backtest)}"
-    ]
-    if prognosis.seconds_left:
-        lines.append(f"about {duration(prognosis.seconds_left)} left at the present pace")
-    lines.append(f"this assumes that {'; '.join(prognosis.assumes)}")
-    return _cleaned(lines)
+    return _cleaned(prognosis.lines) if isinstance(prognosis, Forecast) and prognosis.at else ()
 
 
 def _telling(diagnosis: Diagnosis) -> list[Series]:
