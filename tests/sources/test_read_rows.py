@@ -22,7 +22,7 @@ numbers = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
     st.integers(-(10**15), 10**15).map(float),
     st.sampled_from([0.0, -0.0, 1e-5, 5e-324, 1.7976931348623157e308]),
-)
+).filter(lambda value: value not in (HOLE, NAN_MARK, NEG_MARK, POS_MARK))  # hypothesis tries a module's constants
 
 
 def test_marks_differ_and_survive_text() -> None:
@@ -117,7 +117,9 @@ def test_both_paths_of_the_jsonl_reader_agree(tmp_path: Path, monkeypatch: pytes
     assert set(fast.columns) == set(slow.columns) == {"step", "loss", "eval.acc", "eval.per[0]", "eval.per[1]", "late"}
     for name, column in fast.columns.items():
         np.testing.assert_array_equal(column, slow.columns[name], err_msg=name)
-    assert fast.texts == slow.texts
+    assert {name: list(words.items()) for name, words in fast.texts.items()} == {
+        name: list(words.items()) for name, words in slow.texts.items()
+    }
     np.testing.assert_array_equal(fast.lines, slow.lines)
 
 
@@ -137,7 +139,7 @@ def test_jsonl_with_nan_and_new_keys_takes_the_fast_path(tmp_path: Path, monkeyp
     monkeypatch.setattr(_jsonl, "_slowly", lambda *_: pytest.fail("clean rows went line by line"))
     table = _jsonl.read_table(file)
     np.testing.assert_array_equal(table.columns["loss"], [np.nan, -np.inf, HOLE])
-    assert table.texts == {"note": {2: "loss: NaN, x"}}
+    assert list(table.texts["note"].items()) == [(2, "loss: NaN, x")]
     np.testing.assert_array_equal(table.columns["NaN count"], [HOLE, HOLE, 4])
 
 

@@ -79,7 +79,6 @@ TOLD: list[tuple[str, str, str, str, list[tuple[float, float]]]] = [
     ("mlflow-lgbm-healthy", "l2.valid", "MLflow mlruns file", "l2.valid", [(0, 0.9970), (299, 0.9833)]),
     ("resnet50-onecycle-80ep", "epochs.csv", "CSV table", "val_acc", [(1, 4.10), (10, 40.47), (78, 75.13)]),
 ]  # fmt: skip
-# ruff: noqa: E501
 
 
 def one(folder: Path, name: str, format: str) -> Reading:

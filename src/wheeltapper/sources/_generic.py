@@ -58,12 +58,14 @@ def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None,
 
 def _splits(table: Table) -> tuple[str, dict[str | None, Mask | None]]:
     """The rows of each split, by a column whose words are splits."""
-    for name, cells in table.texts.items():
-        found = {row: SPLITS.get(cell.strip().lower()) for row, cell in cells.items()}
-        if name.strip().lower() not in SPLIT_COLUMNS or None in found.values():
+    for name, words in table.texts.items():
+        if name.strip().lower() not in SPLIT_COLUMNS:
+            continue
+        found = [(row, SPLITS.get(cell.strip().lower())) for row, cell in words.items()]
+        if None in {split for _, split in found}:
             continue
         label = np.full(len(table), "", dtype=object)
-        for row, split in found.items():
+        for row, split in found:
             if row < len(label):
                 label[row] = split
         return name, {(split or None): label == split for split in dict.fromkeys(label.tolist())}
@@ -76,7 +78,8 @@ def _runs(table: Table) -> tuple[str, dict[str, Mask]]:
         if name.strip().lower() not in RUN_COLUMNS or (name in table.texts and name in table.columns):
             continue
         if name in table.texts:
-            labels = [table.texts[name].get(row) for row in range(len(table))]
+            told = dict(table.texts[name].items())
+            labels = [told.get(row) for row in range(len(table))]
         else:
             column = table.columns[name]
             labels = [None if v == HOLE or not np.isfinite(v) else f"{v:g}" for v in column.tolist()]

@@ -6,7 +6,8 @@ logged nothing. HOLE never leaves this module's callers; Points have no holes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from sys import intern
 
@@ -37,13 +38,31 @@ NOTHING_STATED = Stated()
 
 
 @dataclass(slots=True)
+class Words:
+    """The cells of one column that are not numbers, with their rows: 16 bytes each where words repeat."""
+
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    cells: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def add(self, row: int, cell: str) -> None:
+        self.rows.append(row)
+        self.cells.append(intern(cell) if len(cell) < 32 else cell[:TEXT_LIMIT])
+
+    def items(self) -> Iterator[tuple[int, str]]:
+        return zip(self.rows, self.cells, strict=True)
+
+
+@dataclass(slots=True)
 class Table:
     """Columns over rows. `texts` keeps cells that are not numbers, by column and row."""
 
     file: str
     lines: Ints
     columns: dict[str, Floats]
-    texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    texts: dict[str, Words] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     units: dict[str, str] = field(default_factory=dict)  # written after every number of a column
@@ -64,10 +83,11 @@ class Table:
     def part(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Table:
         """The table of some of its rows, without the notes and events, which are the whole file's."""
         place = np.cumsum(rows) - 1
-        texts = {
-            name: {int(place[row]): cell for row, cell in cells.items() if row < len(rows) and rows[row]}
-            for name, cells in self.texts.items()
-        }
+        texts: dict[str, Words] = {}
+        for name, words in self.texts.items():
+            for row, cell in words.items():
+                if row < len(rows) and rows[row]:
+                    texts.setdefault(name, Words()).add(int(place[row]), cell)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Table(self.file, self.lines[rows], columns, texts, units=self.units)
 
@@ -132,13 +152,13 @@ class Table:
         """What the cells that are words say, one Note a column: nothing is lost silently."""
         left_out = set(skip)
         out = []
-        for name, cells in self.texts.items():
-            if name in left_out or not cells:
+        for name, words in self.texts.items():
+            if name in left_out or not len(words):
                 continue
-            first, last = next(iter(cells)), next(reversed(cells))
-            shown = f"{cells[first][:60]!r}" + (f" ... {cells[last][:60]!r}" if last != first else "")
-            number = f"{len(cells):,} cells" if len(cells) < MANY_TEXTS else f"{MANY_TEXTS:,} cells or more"
-            line = int(self.lines[first]) if first < len(self.lines) else None
+            first, last = words.cells[0][:60], words.cells[-1][:60]
+            shown = f"{first!r} ... {last!r}" if len(words) > 1 else f"{first!r}"
+            number = f"{len(words):,} cells" + (" or more" if len(words) == MANY_TEXTS else "")
+            line = int(self.lines[words.rows[0]]) if words.rows[0] < len(self.lines) else None
             out.append(Note(f"`{name}`: {number} not numbers ({shown})", self.file, line))
         return out
 
@@ -175,7 +195,7 @@ class TableBuilder:
         self.file = file
         self.notes: list[Note] = []
         self.events: list[Event] = []
-        self.texts: dict[str, dict[int, str]] = {}
+        self.texts: dict[str, Words] = {}
         self.units: dict[str, str] = {}
         self.rows = 0
         self._lines: list[Ints] = []
@@ -212,9 +232,9 @@ class TableBuilder:
 
     def text(self, name: str, text: str, row: int | None = None) -> None:
         """A cell of the row that is being built (or of `row`) that is not a number."""
-        cells = self.texts.setdefault(name, {})
-        if len(cells) < MANY_TEXTS:
-            cells[self.rows if row is None else row] = intern(text) if len(text) < 32 else text[:TEXT_LIMIT]
+        words = self.texts.setdefault(name, Words())
+        if len(words) < MANY_TEXTS:
+            words.add(self.rows if row is None else row, text)
 
     def unit(self, name: str, unit: str) -> None:
         """The unit written after a number; a column that changes its unit has none."""

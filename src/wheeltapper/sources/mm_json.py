@@ -149,14 +149,19 @@ def _meta(table: Table) -> tuple[list[Fact], list[ConfigTree]]:
     facts: list[Fact] = []
     configs: list[ConfigTree] = []
     place = f"{table.file}:1"
-    for text in list(table.texts.get("env_info", {}).values())[-1:]:
+    for text in _last(table, "env_info"):
         pairs = re.findall(r"^([A-Za-z][\w ,.]{0,40}): (.+)$", text, re.MULTILINE)
         facts.append(Fact("environment", {key.strip(): value.strip() for key, value in pairs}, place))
-    for text in list(table.texts.get("config", {}).values())[-1:]:
+    for text in _last(table, "config"):
         tree = parse_python(Source(text, table.file))
         configs.append(ConfigTree(table.file, tree.format, tree.leaves, None, tree.problems, "echoed in log"))
-    facts += [Fact("exp_name", text, place) for text in list(table.texts.get("exp_name", {}).values())[-1:]]
+    facts += [Fact("exp_name", text, place) for text in _last(table, "exp_name")]
     return [*facts, *table.fact("seed", "seed")], configs
+
+
+def _last(table: Table, name: str) -> list[str]:
+    """The word the last launch wrote there, if any."""
+    return table.texts[name].cells[-1:] if name in table.texts else []
 
 
 # ---------------------------------------------------------------- mmengine
