@@ -141,6 +141,15 @@ def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
     return tuple(sorted(strongest.values(), key=lambda e: -abs(e.bits)))
 
 
+def proofs(case: Case, *audit_ids: str, bits: float = 7.0) -> list[Evidence]:
+    """What config or code prove by themselves, as evidence; one group, so that two proofs of one thing are one."""
+    found = case.audited(*audit_ids)
+    return [
+        Evidence(bits if f.grade == "is" else 2.0, f.summary, "proof" if f.grade == "is" else "code", f.places)
+        for f in found
+    ]
+
+
 def remedies_of(cause: ModuleType, case: Case) -> tuple[Remedy, ...]:
     offer = getattr(cause, "remedies", None)
     found: tuple[Remedy, ...] = tuple(offer(case)) if offer is not None else ()

@@ -1,0 +1,80 @@
+"""Gradients are clipped so hard that SGD hardly moves.
+
+## What happens
+With plain SGD the step is lr x clip along the gradient: a small threshold is a small learning rate. With Adam the
+threshold cancels out once everything is clipped.
+
+## How it shows
+The gradient norm is far above the threshold at every step, and training is slow; only with SGD.
+
+## What else looks like this
+A learning rate that is too low.
+
+## When this is wrong
+The optimizer is Adam or another that normalises its steps (CLIP-02), or the norm is mostly below the threshold.
+
+## Fix
+A threshold at the 90th percentile of the norms of the quiet part.
+
+## Trial
+Fork with ten times the threshold: with SGD the loss must fall faster.
+
+## References
+KNOWLEDGE CLIP-01, CLIP-02, CLIP-10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.run.model import Series
+
+ID = "clip-too-small"
+AREA = "clipping"
+EXPLAINS = ("too-slow", "stuck-from-start", "at-chance", "plateau", "always-clipped")
+PRIOR = -3.0
+TRIAL = "fork with ten times the threshold"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    limit = case.knob("clip.norm")
+    name = str(case.knob("optimizer.name") or "").lower()
+    if not isinstance(limit, (int, float)) or limit <= 0:
+        return Excluded("gradients are not clipped, as far as is known")
+    if any(word in name for word in ("adam", "lion", "lamb", "ada", "rmsprop")):
+        return Excluded(f"{name} normalises its steps: the threshold does not slow it (CLIP-02)")
+    norm: Series | None = case.get("grad_norm")
+    if norm is None:
+        return [Evidence(0.0, "the gradient norm is not logged", "norm")]
+    share = float(np.mean(norm.values[norm.finite] > limit))
+    middle = float(np.median(norm.values[norm.finite]))
+    if share < 0.5:
+        return Excluded(f"only {share:.0%} of the steps are clipped")
+    bits = 1.0 if middle < 10 * limit else 3.5
+    return [
+        Evidence(
+            bits,
+            f"{share:.0%} of the steps are clipped, from a norm of {middle:.3g} to {limit:g}",
+            "norm",
+            (norm.place(0),),
+        )
+    ]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    limit, norm = case.knob("clip.norm"), case.get("grad_norm")
+    if norm is None:
+        return ()
+    new = float(f"{np.quantile(norm.values[norm.finite], 0.9):.2g}")
+    return (
+        Remedy(
+            "Clip at the 90th percentile of the norms.",
+            (Edit("clip.norm", limit, new, "90th percentile"),),
+            "try",
+            "a tenth of the steps is clipped",
+        ),
+    )

@@ -1,0 +1,55 @@
+"""The averaged model carries the wrong normalisation statistics.
+
+## What happens
+The average covers parameters only; its BatchNorm statistics belong to the live network (or to the start), and do not fit
+the averaged weights.
+
+## How it shows
+The averaged model scores badly while the raw one is fine; recomputing the statistics on a few hundred batches mends it.
+
+## What else looks like this
+An average that is too long: there recomputing does not help.
+
+## When this is wrong
+The network has no BatchNorm, or the implementation averages buffers.
+
+## Fix
+Average or recompute the buffers (update_bn) before evaluating.
+
+## Trial
+Evaluate the average before and after update_bn on 200 batches.
+
+## References
+KNOWLEDGE EMA-05, MOD-08; CASES §2.4 row 5; ECOSYSTEM §1.2 case 21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "ema-buffers-stale"
+AREA = "averaging"
+EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap")
+PRIOR = -3.0
+TRIAL = "evaluate the average before and after recomputing its statistics on 200 batches"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    out = proofs(case, "ema-buffers-not-averaged")
+    if not out and case.knobs is not None and not case.knob("ema.decay") and not case.knob("ema.enabled"):
+        return Excluded("no average of the weights is configured")
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Recompute the statistics of the average before evaluating it.",
+            (),
+            "try",
+            "the averaged score rises to the raw one",
+        ),
+    )

@@ -1,0 +1,105 @@
+"""The average of the weights is still made of the first weights.
+
+## What happens
+An exponential average with decay b forgets its first copy only after about 1/(1 - b) updates. Updated rarely, or over a
+short run, most of it is still the random start.
+
+## How it shows
+The averaged model scores at chance or far below the raw one, and recovers as b^updates decays; the raw model is fine.
+
+## What else looks like this
+Stale BatchNorm statistics in the average (recomputing them helps), an average that is never updated at all.
+
+## When this is wrong
+The implementation ramps its decay (diffusers, ema-pytorch, SEDD): then the same number is no trouble. It is computed here
+for the implementation that the run uses, and never judged by the bare number.
+
+## Fix
+A decay whose horizon is a tenth of the run or less, updated at every step; or a ramp.
+
+## Trial
+Evaluate raw and averaged weights on the same items at two checkpoints: the gap must shrink like b^updates.
+
+## References
+KNOWLEDGE EMA-01, EMA-02, EMA-04; CASES §2.4 row 5; ECOSYSTEM §1.2 cases 29, 30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.simulate.ema import first_copy_weight
+
+ID = "ema-horizon-too-long"
+AREA = "averaging"
+EXPLAINS = ("at-chance", "never-left-zero", "constant-metric", "ema-raw-gap", "below-baseline")
+PRIOR = -2.0
+TRIAL = "evaluate raw and averaged weights on the same items at two checkpoints: the gap must shrink like decay^updates"
+
+
+STALE = 0.5  # half of the average is still its first copy
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    out = proofs(case, "ema-horizon-too-long")
+    decay = case.knob("ema.decay")
+    if case.knobs is not None and not decay and not out:
+        return Excluded("no average of the weights is configured")
+    steps = _updates(case)
+    if (
+        isinstance(decay, (int, float))
+        and 0 < decay < 1
+        and steps
+        and case.knob("ema.impl") in (None, "torch", "timm", "constant")
+    ):
+        every = case.knob("ema.every") or 1
+        left = first_copy_weight(float(decay), int(steps / every))
+        if left > STALE:
+            out.append(
+                Evidence(
+                    5.0,
+                    f"decay {decay:g} every {every:g} steps leaves {left:.0%} of the average on its first copy after {steps:,.0f} steps",
+                    "arithmetic",
+                )
+            )
+        elif left < 0.05:
+            return Excluded(f"after {steps:,.0f} steps only {left:.1%} of the average is its first copy")
+    return out or [Evidence(-2.0, "nothing shows a long average", "arithmetic")]
+
+
+def _updates(case: Case) -> float | None:
+    progress = case.get("progress")
+    if progress is None or progress.at is None:
+        return None
+    if progress.clock == "step":
+        return float(progress.at)
+    per_epoch = case.run.fact("steps_per_epoch")
+    return (
+        float(progress.at) * float(per_epoch)
+        if progress.clock == "epoch" and isinstance(per_epoch, (int, float))
+        else None
+    )
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    steps = _updates(case)
+    if not steps:
+        return (
+            Remedy(
+                "Shorten the average to a tenth of the run, updated at every step.",
+                (),
+                "try",
+                "the averaged score is at least the raw one",
+            ),
+        )
+    new = round(1 - 10 / max(steps, 20), 6)
+    return (
+        Remedy(
+            "Shorten the average to a tenth of the run, updated at every step.",
+            (Edit("ema.decay", case.knob("ema.decay"), new, "horizon of a tenth of the run"),),
+            "try",
+            "the averaged score is at least the raw one",
+        ),
+    )

@@ -1,0 +1,84 @@
+"""Weight decay pulls the weights to zero faster than the gradients rebuild them.
+
+## What happens
+With decoupled decay each step shrinks the weights by lr times decay; over 1/(lr x decay) steps everything learned before
+is forgotten.
+
+## How it shows
+The weight norm shrinks, training loss drifts up or stays high, worst while the learning rate is high.
+
+## What else looks like this
+A learning rate that is too high; a regulariser elsewhere.
+
+## When this is wrong
+The decay is of the usual size: 1e-5 to 0.1 with AdamW, 1e-5 to 1e-3 with SGD.
+
+## Fix
+A third of the decay.
+
+## Trial
+Fork with a third of the decay, equal sum of lr x decay compared.
+
+## References
+KNOWLEDGE SCH-18, TRN-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Edit, Evidence, Remedy
+
+ID = "weight-decay-too-strong"
+AREA = "model"
+EXPLAINS = (
+    "diverged",
+    "slow-rise",
+    "declined-after-peak",
+    "stuck-from-start",
+    "at-chance",
+    "too-slow",
+    "plateau",
+    "collapsed",
+)
+PRIOR = -3.0
+TRIAL = "fork with a third of the weight decay, three seeds each"
+
+
+ADAPTIVE = ("adam", "lamb", "lion", "ada")
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    decay, rate = case.knob("optimizer.weight_decay"), case.knob("optimizer.lr")
+    if not isinstance(decay, (int, float)) or decay <= 0:
+        return Excluded("no weight decay is configured, as far as is known")
+    name = str(case.knob("optimizer.name") or "").lower()
+    usual = 0.3 if any(word in name for word in ADAPTIVE) else 5e-3
+    if decay <= usual:
+        return Excluded(f"a weight decay of {decay:g} is of the usual size")
+    out = [
+        Evidence(
+            3.0,
+            f"the weight decay is {decay:g}, {decay / usual:.2g} times the upper end of what is usual",
+            "size",
+            (case.knobs.place("optimizer.weight_decay"),) if case.knobs else (),
+        )
+    ]
+    if isinstance(rate, (int, float)) and rate > 0 and 1 / (rate * decay) < 500:
+        out.append(Evidence(2.0, f"lr x decay forgets everything within {1 / (rate * decay):.0f} steps", "horizon"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    decay = case.knob("optimizer.weight_decay")
+    if not isinstance(decay, (int, float)):
+        return ()
+    return (
+        Remedy(
+            "Cut the weight decay.",
+            (Edit("optimizer.weight_decay", decay, decay / 10, "a tenth"),),
+            "try",
+            "the training loss falls further at the same rate",
+        ),
+    )
