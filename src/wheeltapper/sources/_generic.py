@@ -20,7 +20,10 @@ SPLITS = {
     "val": "val", "valid": "val", "validation": "val", "eval": "val", "evaluation": "val", "dev": "val",
     "test": "test", "testing": "test",
 }  # fmt: skip
-RUN_COLUMNS = {"run", "run_id", "run_name", "experiment", "exp", "exp_name", "trial", "trial_id", "fold", "seed"}
+RUN_COLUMNS = {
+    "run", "run_id", "run_name", "run_uuid", "uid", "uuid", "experiment", "exp", "exp_name", "trial", "trial_id", "job_id",
+    "fold", "seed",
+}  # fmt: skip
 MOST_RUNS = 1000
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]

@@ -250,7 +250,7 @@ def _clocks(
     for name in (*(m for m in step_metrics if "epoch" not in m.lower()), *STEPS):
         told = table.column(name)
         # It must stand on every row that has values, else rows without it would have no place.
-        if told is not None and bool(np.isfinite(told).all()) and bool(np.any(np.diff(told) > 0)):
+        if told is not None and bool(np.isfinite(told).all()) and (len(told) == 1 or bool(np.any(np.diff(told) > 0))):
             others["row"] = row
             return "step", told, others, used | {name}
     epoch = table.column("epoch")
