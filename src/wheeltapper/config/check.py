@@ -9,11 +9,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal
 
 from wheeltapper.config.dialects import SURE_ENOUGH, dialect_named, recognise_dialect
 from wheeltapper.config.dialects._torch import string_number
+from wheeltapper.config.dialects.generic import meaning_of
 from wheeltapper.config.dialects.schema import ASIDE, Key, Problem, View, as_number, place_of, rank
 from wheeltapper.config.knobs import KNOBS
 from wheeltapper.config.tree import ConfigTree, Leaf
@@ -23,7 +26,7 @@ MAX_PROBLEMS = 200
 
 _SPOT = re.compile(r"(.*?):(\d+):(\d+): (.*)\Z", re.S)
 # What a loader certainly refuses, or certainly does, when our parser words it so.
-_CERTAIN = re.compile(r"not YAML:|is written twice in one block|not TOML:|is given twice")
+_CERTAIN = re.compile(r"not YAML:|is written twice in one block|not TOML:|is given twice|blanks after the backslash")
 
 
 def check_config(
@@ -78,26 +81,52 @@ def _once(problems: list[Problem]) -> list[Problem]:
     return list(best.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A dialect's keys arranged for looking up paths. A part `*` stands for any one name."""
+
+    node: dict[str, _Table]
+    key: Key | None
+
+    def step(self, part: str) -> _Table | None:
+        return self.node.get(part) or self.node.get("*")
+
+
+@cache
+def _table(module: ModuleType) -> _Table:
+    def build(keys: list[Key], depth: int) -> _Table:
+        branches: dict[str, list[Key]] = {}
+        own = None
+        for key in keys:
+            if len(key.parts) == depth:
+                own = key
+            else:
+                branches.setdefault(key.parts[depth], []).append(key)
+        return _Table({part: build(below, depth + 1) for part, below in branches.items()}, own)
+
+    return build(list(module.KEYS.values()), 0)
+
+
 def known_key(module: ModuleType, path: tuple[str, ...]) -> Key | None:
     """The table's entry for a path, `*` matching any one part; also an open entry above it."""
-    exact: Key | None = module.KEYS.get(".".join(path))
-    if exact is not None:
-        return exact
-    keys: dict[str, Key] = module.KEYS
-    for key in keys.values():
-        parts = key.parts
-        leads = len(parts) <= len(path) and all(p in ("*", q) for p, q in zip(parts, path, strict=False))
-        if leads and (len(parts) == len(path) or key.is_open):
-            return key
-    return None
+    at: _Table | None = _table(module)
+    for part in path:
+        at = at.step(part) if at is not None else None
+        if at is None:
+            return None
+        if at.key is not None and at.key.is_open:
+            return at.key
+    return at.key if at is not None else None
 
 
-def _is_section(module: ModuleType, path: tuple[str, ...]) -> bool:
-    """A section that is present and empty, such as `val:` with nothing below."""
-    return any(
-        len(key.parts) > len(path) and all(p in ("*", q) for p, q in zip(key.parts, path, strict=False))
-        for key in module.KEYS.values()
-    )
+def _first_unknown(module: ModuleType, path: tuple[str, ...]) -> int:
+    """Index of the first part that leads nowhere in the table; its length when all parts are known."""
+    at: _Table | None = _table(module)
+    for depth, part in enumerate(path):
+        at = at.step(part) if at is not None else None
+        if at is None:
+            return depth
+    return len(path)
 
 
 def _settings(tree: ConfigTree) -> list[tuple[tuple[str, ...], Leaf]]:
@@ -123,9 +152,9 @@ def _unknown_keys(tree: ConfigTree, module: ModuleType, version: str | None) -> 
                 text = f"`{key.path}` exists since {key.since}; this version is of {version} and refuses to load it"
                 out.setdefault(key.path, Problem("unknown-key", text, place_of(leaf), "is", None, key.path))
             continue
-        if _is_section(module, path):
-            continue
         at = _first_unknown(module, path)
+        if at == len(path):  # a section that is present and empty, such as `val:` with nothing below
+            continue
         dotted = ".".join(path[: at + 1])
         if dotted in out:
             continue
@@ -140,18 +169,6 @@ def _present(tree: ConfigTree, module: ModuleType) -> list[Key]:
     return [key for key in found if key is not None]
 
 
-def _first_unknown(module: ModuleType, path: tuple[str, ...]) -> int:
-    """Index of the first part that leads nowhere in the table."""
-    for depth in range(1, len(path) + 1):
-        head = path[:depth]
-        if not any(
-            len(key.parts) >= depth and all(p in ("*", q) for p, q in zip(key.parts, head, strict=False))
-            for key in module.KEYS.values()
-        ):
-            return depth - 1
-    return len(path) - 1
-
-
 def _unknown(dotted: str, path: tuple[str, ...], leaf: Leaf, module: ModuleType, fork: bool) -> Problem | None:
     siblings = {key.parts[len(path) - 1] for key in module.KEYS.values() if _same_level(key, path)}
     close = difflib.get_close_matches(path[-1], siblings, 1, 0.8)
@@ -161,16 +178,27 @@ def _unknown(dotted: str, path: tuple[str, ...], leaf: Leaf, module: ModuleType,
         if elsewhere:
             text = f"`{dotted}` is not read here: {module.TITLE} refuses to load the file"
             return Problem("wrong-place", text, place_of(leaf), grade, f"It belongs at `{elsewhere[0]}`.", dotted)
-        hint = f"Did you mean `{close[0]}`?" if close else None
+        meant = ".".join((*path[:-1], close[0])) if close else _by_meaning(path[-1], module)
+        hint = f"Did you mean `{meant}`?" if meant else None
         text = f"{module.TITLE} has no key `{dotted}` and refuses to load the file"
         return Problem("unknown-key", text, place_of(leaf), grade, hint, dotted)
     if len(path) != 1 and not siblings:
         return None
     if close and _slip(path[-1], close[0]):
-        effect = "warns about it" if module.UNKNOWN == "warn" else "ignores it silently"
-        text = f"{module.TITLE} has no key `{dotted}` and {effect}"
+        text = f"{module.TITLE} has no key `{dotted}`: it is not applied"
         return Problem("unknown-key", text, place_of(leaf), "suspected", f"Did you mean `{close[0]}`?", dotted)
     return None
+
+
+def _by_meaning(name: str, module: ModuleType) -> str | None:
+    """A key of another section with nearly this name, or the key for what this name means elsewhere."""
+    keys: dict[str, Key] = module.KEYS
+    last = {key.parts[-1]: key.path for key in keys.values() if "*" not in key.path}
+    near = difflib.get_close_matches(name, last, 1, 0.85)
+    if near:
+        return last[near[0]]
+    knob = meaning_of(name)
+    return next((key.path for key in keys.values() if knob is not None and key.knob == knob), None)
 
 
 def _same_level(key: Key, path: tuple[str, ...]) -> bool:
@@ -199,17 +227,25 @@ def _slip(written: str, meant: str) -> bool:
 
 
 def _wrong_types(tree: ConfigTree, module: ModuleType) -> list[Problem]:
-    """Only a loader that refuses makes a wrong type certain; others convert in their own ways."""
-    if module.UNKNOWN != "refuse" or tree.format in ("argv", "shell"):
+    """Only a strict decoder makes a wrong type certain; other loaders convert in their own ways."""
+    if not getattr(module, "STRICT_TYPES", False) or rank(tree) > 0:
         return []
     out = []
     for path, leaf in _settings(tree):
-        key = module.KEYS.get(".".join(path)) or known_key(module, path)
-        if key is None or len(key.parts) != len(path) or _fits(leaf.value, key):
+        key = known_key(module, path)
+        if key is None:
+            continue
+        depth = len(key.parts)
+        if len(path) > depth:
+            if key.kinds == {"list"} and not path[depth].isdigit():
+                text = f"`{'.'.join(path[:depth])}` must be a list: {module.TITLE} refuses to load the file"
+                out.append(Problem("wrong-type", text, place_of(leaf), "is", None, ".".join(path[:depth])))
+            continue
+        if _fits(leaf.value, key):
             continue
         said = "null" if leaf.value is None else f"{type(leaf.value).__name__} {leaf.value!r}"
         want = " or ".join(sorted(key.kinds))
-        text = f"`{key.path}` must be {want}, not {said}: {module.TITLE} refuses to load the file"
+        text = f"`{'.'.join(path)}` must be {want}, not {said}: {module.TITLE} refuses to load the file"
         if isinstance(leaf.value, str) and as_number(leaf.value) is not None and key.kinds & {"int", "float"}:
             out.append(string_number(leaf.value, ".".join(path), place_of(leaf), "is", module.TITLE))
         else:

@@ -92,6 +92,7 @@ ema.start                 count  steps    first step of the average
 ema.halflife              number samples  half-life of the average
 ema.impl                  name   -        which implementation keeps it
 precision                 name   -        fp32, fp16, bf16 or tf32
+amp.enabled               bool   -        mixed precision is on
 amp.scaler                bool   -        whether a gradient scaler is used
 amp.init_scale            number -        first loss scale
 amp.growth_interval       count  steps    clean steps before the scale doubles

@@ -51,8 +51,9 @@ _EXTENSIONS = {
     ".sbatch": "shell",
     ".pbs": "shell",
 }
+_PAIR = re.compile(r"\s*[\w./\- ]+[:=](?:\s|\Z)|.*\w \.{3,} ")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|z|k|da)?sh\b")
-_PROGRAMS = r"(?:python[\d.]*|torchrun|accelerate launch|deepspeed|srun)"
+_PROGRAMS = r"(?:python[\d.]*|torchrun|accelerate launch|deepspeed|srun|yolo|fairseq-train|composer|trl|tune run)"
 _LAUNCH = re.compile(rf"\s*(?:\$ |> )?(?:[A-Z_]+=\S+ +)*{_PROGRAMS}\s")
 
 
@@ -105,7 +106,7 @@ def format_of(name: str, text: str) -> str | None:
     if _LAUNCH.match(head):
         return "argv"
     lines = [line for line in head.split("\n")[:40] if line.strip()]
-    pairs = sum(bool(re.match(r"\s*[\w./\- ]+(?:\s*[:=]\s|\s*\.{3,}\s)", line)) for line in lines)
+    pairs = sum(bool(_PAIR.match(line)) for line in lines)
     return "keyvalue" if len(lines) >= 2 and pairs >= 0.6 * len(lines) else None
 
 

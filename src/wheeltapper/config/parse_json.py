@@ -13,7 +13,7 @@ from typing import Any
 from wheeltapper.config.position import MAX_DIGITS, Source
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
 
-MAX_LEAVES = 200_000
+MAX_LEAVES = 50_000
 MAX_DEPTH = 100
 
 _SKIP = re.compile(r"[ \t\r\n\ufeff]*")
@@ -68,11 +68,11 @@ class _Scanner:
                 self.stack.clear()
                 break
             path = self._value(path)
-            self._skip()
             while path is None and self.stack:
                 path = self._next_in(self.stack[-1])
                 if path is None and self.at >= len(self.text):
                     break
+            self._skip()
         for opened in self.stack[:1]:
             if self.at >= len(self.text):
                 line = self.source.line(opened.start)

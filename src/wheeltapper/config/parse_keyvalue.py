@@ -9,7 +9,7 @@ from wheeltapper.config.parse_repr import printed_value
 from wheeltapper.config.position import Source, number
 from wheeltapper.config.tree import ConfigTree, Leaf
 
-MAX_LEAVES = 100_000
+MAX_LEAVES = 50_000
 
 _KEY = r"[A-Za-z_][\w/\-\[\]]*(?:\.\w[\w/\-\[\]]*)*(?: [\w(][\w/\-()#]*){0,4}"
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")

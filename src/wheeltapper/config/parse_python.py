@@ -17,7 +17,7 @@ from wheeltapper.config.parse_repr import parse_namespace
 from wheeltapper.config.position import EXPRESSION, Source
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
 
-MAX_LEAVES = 100_000
+MAX_LEAVES = 50_000
 MAX_NUMBER = 1e300  # folding stops before a hostile power can cost time
 A_NAME = "a name in the code, not a literal"
 

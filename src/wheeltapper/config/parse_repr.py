@@ -14,12 +14,14 @@ from wheeltapper.config.position import EXPRESSION, Source, number
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
 
 MAX_DEPTH = 60
-MAX_LEAVES = 100_000
+MAX_LEAVES = 50_000
 
 _GAP = re.compile(r"[\s\\]*")
-_NAME = re.compile(r"[A-Za-z_][\w.\-/]*")
+# Names are bounded, so that a long run of letters cannot cost quadratic time.
+_NAME = re.compile(r"[A-Za-z_][\w.\-/]{0,200}")
 _STRING = re.compile(r"[bBuUrR]{0,2}('''(?:[^\\]|\\.)*?'''|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")", re.S)
-_PAIR = re.compile(r"\s*[A-Za-z_][\w.\-/]*\s*=(?!=)")
+_PAIR = re.compile(r"\s{0,200}[A-Za-z_][\w.\-/]{0,200}\s{0,200}=(?!=)")
+_CALL = re.compile(r"[A-Za-z_][\w.]{0,200}\s{0,20}\(|\{")
 _WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "true": True, "false": False}
 _PATHS = ("PosixPath", "WindowsPath", "Path", "PurePosixPath")
 _CLOSE = {"(": ")", "[": "]", "{": "}", "<": ">"}
@@ -51,7 +53,7 @@ class _Scanner:
         self.problems: list[str] = []
 
     def run(self) -> None:
-        match = re.search(r"[A-Za-z_][\w.]*\s*\(|\{", self.text)
+        match = _CALL.search(self.text)
         pair = _PAIR.search(self.text)
         if match and (pair is None or match.start() <= pair.start()):
             self.at = match.end()

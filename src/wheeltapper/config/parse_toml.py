@@ -13,7 +13,7 @@ from wheeltapper.config.position import Source
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
 
 MAX_DEPTH = 60
-MAX_LEAVES = 200_000
+MAX_LEAVES = 50_000
 
 _GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
@@ -37,7 +37,9 @@ def parse_toml(source: Source) -> ConfigTree:
     try:
         tomllib.loads(source.text.replace("\r\n", "\n").lstrip("\ufeff"))
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        problems.append(f"{source.file}: not TOML: {error}")
+        told = re.fullmatch(r"(.*?) \(at line (\d+), column (\d+)\)", str(error), re.S)
+        spot = f"{source.file}:{source.first_line + int(told.group(2)) - 1}:{told.group(3)}" if told else source.file
+        problems.append(f"{spot}: not TOML: {told.group(1) if told else error}")
     scanner.run()
     return ConfigTree(source.file, "toml", tuple(scanner.leaves), source.text, (*problems, *scanner.problems))
 

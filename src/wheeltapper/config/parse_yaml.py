@@ -16,7 +16,7 @@ from wheeltapper.config.position import Source
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
 
 MAX_DEPTH = 100  # a hand-written config is rarely deeper than 10; recursion below must stay small
-MAX_NODES = 200_000  # after aliases are expanded; an alias bomb reaches this in well under a second
+MAX_NODES = 50_000  # after aliases are expanded; ten times the largest config we met, a bomb stops within a second
 MAX_REPAIRS = 12  # lines left out after a syntax error before giving up
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -143,8 +143,16 @@ def _size(documents: list[_Node]) -> int:
     return total
 
 
+def _marks(error: yaml.YAMLError) -> list[Any]:
+    """Where the parser stopped and where the trouble began; first the one whose line is at fault."""
+    marks = [getattr(error, "problem_mark", None), getattr(error, "context_mark", None)]
+    if "simple key" in str(getattr(error, "context", "")):  # it only notices on the line after
+        marks.reverse()
+    return marks
+
+
 def _describe(error: yaml.YAMLError, source: Source) -> str:
-    mark = getattr(error, "problem_mark", None)
+    mark = _marks(error)[0]
     said = getattr(error, "problem", None) or str(error).split("\n")[0]
     context = getattr(error, "context", None)
     text = f"{said} {context}" if context else said
@@ -155,7 +163,7 @@ def _describe(error: yaml.YAMLError, source: Source) -> str:
 
 def _without_bad_line(text: str, error: yaml.YAMLError, source: Source) -> str | None:
     """The text with the line of the error blanked (same length), or None when there is nothing to blank."""
-    for mark in (getattr(error, "problem_mark", None), getattr(error, "context_mark", None)):
+    for mark in _marks(error):
         if mark is None:
             continue
         start, end = source.bounds(source.offset_of(mark.line))
@@ -178,6 +186,7 @@ class _Flatten:
         self.leaves = leaves
         self.problems = problems
         self.visited = 0
+        self.open: list[_Node] = []  # the collections we are inside of
         self.constructor = yaml.constructor.SafeConstructor()
         self.resolver: Any = yaml.resolver.Resolver()
 
@@ -198,7 +207,15 @@ class _Flatten:
             self._alias(node, path, depth)
         elif node.kind == "scalar":
             self._scalar(node, path, note)
-        elif node.kind == "list":
+        elif any(node is held for held in self.open):
+            self.problems.append(f"{self.source.spot(node.start)}: this block contains itself; left out")
+        else:
+            self.open.append(node)
+            self._collection(node, path, note, depth)
+            self.open.pop()
+
+    def _collection(self, node: _Node, path: Path, note: str | None, depth: int) -> None:
+        if node.kind == "list":
             for index, item in enumerate(node.items):
                 self._walk(item, (*path, index), note, depth + 1)
             if not node.items:

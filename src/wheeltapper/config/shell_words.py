@@ -125,8 +125,8 @@ class Tokenizer:
         match = re.compile(rf"^[ \t]*{re.escape(name)}[ \t\r]*$", re.M).search(self.text, self.at, self.end)
         self.at = match.end() if match else self.end
 
-    def word(self) -> Word:
-        """The word at the cursor."""
+    def word(self, *, in_array: bool = False) -> Word:
+        """The word at the cursor. Arrays do not nest."""
         start = self.at
         parts: list[Part] = []
         literal, literal_start = "", self.at
@@ -140,7 +140,7 @@ class Tokenizer:
         while self.at < self.end:
             char = self.text[self.at]
             if char in _BREAKS:
-                if char == "(" and literal.endswith("=") and not parts:
+                if char == "(" and literal.endswith("=") and not parts and not in_array:
                     flush()
                     return self._array(start, parts)
                 break
@@ -178,7 +178,7 @@ class Tokenizer:
                 self.at += 1
             else:
                 self.count += 1
-                items.append(self.word())
+                items.append(self.word(in_array=True))
         self.at = min(self.at + 1, self.end)
         return Word(start, self.at, tuple(parts), tuple(items))
 

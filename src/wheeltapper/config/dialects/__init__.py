@@ -12,6 +12,7 @@ A dialect is a module in this folder with
     def recognise(tree: ConfigTree) -> float      # 0 (not mine) to 1 (certainly mine)
     def knobs(view: View, found: dict) -> None    # optional: knobs that take more than one key
     def check(view: View) -> list[Problem]        # optional: its own traps
+    STRICT_TYPES = True                           # optional: its loader refuses a value of another type
     YAML_NUMBERS = "1.1"                          # optional: "1.2" where its loader reads 1e-6 as a number
 
 Registration is by being in the folder; `schema` and modules starting with an underscore are not dialects.

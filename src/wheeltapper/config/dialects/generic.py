@@ -140,6 +140,16 @@ _NAMES = _by_name()
 _SECTIONED = {(line.split()[0], line.split()[1]): line.split()[2] for line in _IN_SECTION.strip().splitlines()}
 
 
+def meaning_of(name: str) -> str | None:
+    """The knob that a setting of this name usually is.
+
+    >>> meaning_of("learning-rate")
+    'optimizer.lr'
+    """
+    found = _NAMES.get(name.lower().replace("-", "_"))
+    return None if found is None else found[0]
+
+
 def recognise(tree: ConfigTree) -> float:  # noqa: ARG001  (never claimed: the fallback needs no claim)
     return 0.0
 
@@ -183,7 +193,8 @@ def _settings(view: View) -> list[tuple[tuple[str, ...], Any, Leaf]]:
         if path[-1].isdigit() and len(path) > 1:
             if path[:-1] not in lists:
                 lists.add(path[:-1])
-                out.append((path[:-1], [item.value for item in view.items(".".join(path[:-1]))], leaf))
+                items = view.items(".".join(path[:-1]))
+                out.append((path[:-1], [item.value for item in items[:1000]], leaf))
         else:
             out.append((path, leaf.value, leaf))
     return out
@@ -217,6 +228,8 @@ def _takes(knob: str, value: Any) -> bool:
         return (as_number(value) or 0) >= 1
     if knob in ("resume.from", "finetune.from"):
         return isinstance(value, str) and value.strip().lower() not in ("", "none", "null", "false", "true", "scratch")
+    if knob == "loss.name":
+        return isinstance(value, str)
     if knob in ("run.total_steps", "run.epochs"):
         return (as_number(value) or 0) > 0
     return KNOBS[knob].kind != "name" or isinstance(value, str)
@@ -299,17 +312,27 @@ def _precision(view: View, found: Found) -> None:
     if "precision" in found:
         return
     for name, spelled in (("bf16", ("bf16", "use_bf16")), ("fp16", ("fp16", "use_fp16", "half_precision"))):
-        leaf = _last(view, *spelled)
+        leaf = _last(view, *spelled) or view.leaf(f"{name}.enabled")  # DeepSpeed has a section of that name
         if leaf is not None and as_bool(leaf.value):
             found.give("precision", name, leaf)
             return
-    leaf = _last(view, "precision", "mixed_precision", "dtype", "amp_dtype", "math", "torch_dtype", "precision_mode")
-    if leaf is not None and precision_name(leaf.value):
-        found.give("precision", precision_name(leaf.value), leaf)
-        return
+    for spelling in (
+        "precision",
+        "mixed_precision",
+        "amp_dtype",
+        "amp",
+        "dtype",
+        "torch_dtype",
+        "math",
+        "precision_mode",
+    ):
+        leaf = _last(view, spelling)
+        if leaf is not None and precision_name(leaf.value):
+            found.give("precision", precision_name(leaf.value), leaf)
+            return
     leaf = _last(view, "amp", "use_amp", "mixed_precision", "native_amp")
-    if leaf is not None and as_bool(leaf.value) is True:
-        found.give("precision", "fp16", leaf, note="autocast on CUDA is fp16 unless told otherwise")
+    if leaf is not None:  # a switch does not say which type it switches to
+        found.give("amp.enabled", leaf.value, leaf)
 
 
 def _batch(view: View, found: Found) -> None:

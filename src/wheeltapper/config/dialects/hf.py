@@ -96,7 +96,7 @@ KEYS = {
         "lora_alpha lora_dropout lora_target_modules beta model_init_kwargs peft_config",
     ),
 }
-# Letters and names the Trainer maps to torch optimizers.
+# Names the Trainer maps to torch optimizers.
 _OPTIMIZERS = {"adamw_torch": "AdamW", "adamw_hf": "AdamW", "adamw_torch_fused": "AdamW", "adafactor": "Adafactor"}
 
 
@@ -127,9 +127,10 @@ def knobs(view: View, found: Found) -> None:
     one, two = view.number("adam_beta1") or 0.9, view.number("adam_beta2") or 0.999
     given = view.first("adam_beta1", "adam_beta2")
     found.give("optimizer.betas", [one, two], given, default=given is None)
-    name = found.known("optimizer.name")
-    if name is not None:
-        found.give("optimizer.name", _OPTIMIZERS.get(name, name), found["optimizer.name"].leaf)
+    for knob in ("optimizer.name", "schedule.name"):
+        if knob in found:
+            name = _plain(found[knob].value)
+            found.give(knob, _OPTIMIZERS.get(name, name), found[knob].leaf, default=found[knob].default)
     _length(view, found)
     _warmup(view, found)
     _precision(view, found)
@@ -139,16 +140,16 @@ def knobs(view: View, found: Found) -> None:
         found.give("clip.norm", norm, clip, default=clip is None)
     found.give("clip.enabled", bool(norm and norm > 0), clip, default=clip is None)
     strategy = view.first("eval_strategy", "evaluation_strategy")
-    if strategy is not None and strategy.value == "epoch":
+    if strategy is not None and _plain(strategy.value) == "epoch":
         found.give("eval.every", 1, strategy, unit="epochs")
-    elif strategy is not None and strategy.value == "steps":
+    elif strategy is not None and _plain(strategy.value) == "steps":
         # without eval_steps the Trainer evaluates as often as it logs
         found.take("eval.every", view, "eval_steps", "logging_steps", unit="steps")
     for key, knob in (("save_strategy", "checkpoint.every"), ("logging_strategy", "log.every")):
         leaf = view.leaf(key)
-        if leaf is not None and leaf.value == "epoch":
+        if leaf is not None and _plain(leaf.value) == "epoch":
             found.give(knob, 1, leaf, unit="epochs")
-        elif leaf is not None and leaf.value == "no":
+        elif leaf is not None and _plain(leaf.value) == "no":
             found.drop(knob)
     for knob in ("checkpoint.every", "log.every", "eval.every"):  # a float under 1 is a share of all steps
         held = found.get(knob)
@@ -161,8 +162,12 @@ def knobs(view: View, found: Found) -> None:
             found.give("resume.from", resume.value, resume)
         elif flag:
             found.give("resume.auto", True, resume)
-    if not isinstance(found.known("schedule.name"), str):
-        found.drop("schedule.name")
+
+
+def _plain(value: object) -> str:
+    """`SchedulerType.LINEAR`, as a print shows it, is `linear`."""
+    text = str(value)
+    return text.rsplit(".", 1)[-1].lower() if text[:1].isupper() and "." in text else text
 
 
 def _length(view: View, found: Found) -> None:

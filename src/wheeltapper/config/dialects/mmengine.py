@@ -151,7 +151,7 @@ def _ema(view: View, found: Found) -> None:
         momentum = 0.0002 if leaf is None else leaf.value
         if isinstance(momentum, (int, float)):
             note = "momentum here weighs the new weights: the decay is 1 - momentum"
-            found.give("ema.decay", 1 - momentum, leaf, default=leaf is None, note=note)
+            found.give("ema.decay", round(1 - momentum, 12), leaf, default=leaf is None, note=note)
             found.give("ema.impl", "mmengine", default=True)
 
 

@@ -127,6 +127,8 @@ class View:
 
     trees: Sequence[ConfigTree]
     index: dict[tuple[str, ...], Leaf] = field(default_factory=dict)
+    _lists: dict[tuple[str, ...], list[tuple[int, Leaf]]] = field(default_factory=dict)
+    _heads: set[tuple[str, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for tree in sorted(self.trees, key=rank):
@@ -135,13 +137,16 @@ class View:
             for path in [p for p in self.index if p[:-1] in longer and p[-1].isdigit()]:
                 del self.index[path]  # a list is replaced as a whole
             self.index.update(incoming)
+        for path, leaf in self.index.items():
+            self._heads.update(path[:depth] for depth in range(1, len(path) + 1))
+            if path and path[-1].isdigit() and len(path[-1]) < 10:
+                self._lists.setdefault(path[:-1], []).append((int(path[-1]), leaf))
 
     def leaf(self, dotted: str) -> Leaf | None:
         return self.index.get(tuple(dotted.split(".")))
 
     def has(self, dotted: str) -> bool:
-        path = tuple(dotted.split("."))
-        return any(p[: len(path)] == path for p in self.index)
+        return tuple(dotted.split(".")) in self._heads
 
     def value(self, dotted: str, default: Any = None) -> Any:
         """The value at a path; a list is put together from its items. An unresolved expression is no value."""
@@ -152,8 +157,7 @@ class View:
         return [leaf.value for leaf in items] if items else default
 
     def items(self, dotted: str) -> list[Leaf]:
-        path = tuple(dotted.split("."))
-        found = [(int(p[-1]), leaf) for p, leaf in self.index.items() if p[:-1] == path and p[-1].isdigit()]
+        found = self._lists.get(tuple(dotted.split(".")), [])
         return [leaf for _, leaf in sorted(found, key=lambda pair: pair[0])]
 
     def first(self, *paths: str) -> Leaf | None:

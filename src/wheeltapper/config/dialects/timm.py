@@ -81,7 +81,7 @@ KEYS = {
         "mixup_switch_prob mixup_mode mixup_off_epoch train_interpolation drop_connect drop_block bn_momentum bn_eps "
         "bn_tf sync_bn dist_bn split_bn model_ema_force_cpu model_ema_warmup worker_seeding val_interval "
         "recovery_interval save_images apex_amp native_amp pin_mem no_prefetcher output experiment eval_metric tta "
-        "use_multi_epochs_loader log_wandb wandb_project wandb_tags wandb_resume_id",
+        "b vb j use_multi_epochs_loader log_wandb wandb_project wandb_tags wandb_resume_id",
     ),
 }
 _SGD_LIKE = ("sgd", "momentum", "nesterov", "rmsprop")
@@ -118,6 +118,8 @@ def knobs(view: View, found: Found) -> None:
     opt = str(found.known("optimizer.name") or "").lower()
     if not opt.startswith(_SGD_LIKE) and "optimizer.momentum" in found:
         found.drop("optimizer.momentum")
+    found.take("batch.per_device", view, "batch_size", "b")
+    found.take("data.workers", view, "workers", "j")
     clip = view.number("clip_grad")
     mode = found.known("clip.mode") or "norm"
     found.give("clip.enabled", clip is not None, view.leaf("clip_grad"), default=view.leaf("clip_grad") is None)

@@ -14,6 +14,7 @@ from wheeltapper.config.tree import ConfigTree
 NAME = "trainner"
 TITLE = "traiNNer-redux"
 UNKNOWN: Policy = "refuse"
+STRICT_TYPES = True  # msgspec.yaml.decode(..., strict=True)
 # The first four by the struct itself. The others by assertions of train.py, once there is a `train` section.
 REQUIRED = (
     "name",

@@ -40,9 +40,9 @@ KEYS = {
     resume           any     False
     amp              bool    True
     dropout          float   0.0     augment.dropout
-    lr0              float   0.01
+    lr0              float   0.01    optimizer.lr
     lrf              float   0.01    schedule.min_lr_ratio
-    momentum         float   0.937
+    momentum         float   0.937   optimizer.momentum
     weight_decay     float   0.0005  optimizer.weight_decay
     warmup_epochs    float   3.0     schedule.warmup  epochs
     warmup_momentum  float   0.8
@@ -57,11 +57,11 @@ KEYS = {
         "any",
         "task mode time save cache device project name exist_ok cls_remap verbose single_cls rect close_mosaic "
         "fraction profile freeze multi_scale compile channels_last overlap_mask mask_ratio val split save_json conf "
-        "iou max_det quantize dnn plots nms source vid_stride stream_buffer visualize augment agnostic_nms classes retina_masks "
-        "embed show save_frames save_txt save_conf save_crop show_labels show_conf show_boxes line_width format "
-        "optimize dynamic simplify opset workspace distill_model dis box cls cls_pw dfl pose kobj rle angle dlog dgrad "
-        "dlam hsv_h hsv_s hsv_v degrees translate scale shear perspective flipud fliplr bgr mosaic copy_paste "
-        "copy_paste_mode auto_augment cfg tracker save_dir "
+        "iou max_det quantize dnn plots nms source vid_stride stream_buffer visualize augment agnostic_nms classes "
+        "retina_masks embed show save_frames save_txt save_conf save_crop show_labels show_conf show_boxes line_width "
+        "format optimize dynamic simplify opset workspace distill_model dis box cls cls_pw dfl pose kobj rle angle "
+        "dlog dgrad dlam hsv_h hsv_s hsv_v degrees translate scale shear perspective flipud fliplr bgr mosaic "
+        "copy_paste copy_paste_mode auto_augment cfg tracker save_dir "
         # keys that older versions had
         "half int8 keras save_hybrid crop_fraction boxes hide_labels hide_conf line_thickness image_weights v5loader "
         "fl_gamma session end2end "
@@ -93,8 +93,8 @@ def knobs(view: View, found: Found) -> None:
     leaf = view.leaf("optimizer")
     if optimizer != "auto":
         found.give("optimizer.name", optimizer, leaf)
-        found.take("optimizer.lr", view, "lr0")
-        found.take("optimizer.momentum", view, "momentum")
+    else:
+        found.drop("optimizer.lr", "optimizer.momentum")
     cosine = view.leaf("cos_lr")
     named = "cosine" if cosine is not None and cosine.value is True else "linear"
     found.give("schedule.name", named, cosine, default=cosine is None)
