@@ -172,6 +172,10 @@ def test_faults_are_named() -> None:
     # Megatron skips the first ten updates: the schedule stays ten behind.
     behind = against(COSINE, lr[np.maximum(STEPS - 10, 0)])
     assert (behind.verdict, behind.offset) == ("shifted", -10)
+    # Skipped updates here and there: the lag grows, and is not called a difference (SCH-08).
+    skipped = np.cumsum(np.isin(np.arange(2001), [0, 1, 2, 700, 1400]))
+    lagging = against(COSINE, lr[np.maximum(STEPS - skipped[STEPS], 0)])
+    assert (lagging.verdict, lagging.offset) == ("shifted", -5)
     parts = against(COSINE, np.where(STEPS < 1000, lr[STEPS], lr[STEPS] * 0.5))
     assert (parts.verdict, parts.first_mismatch) == ("differs", 1000)
     assert parts.ratio == pytest.approx(0.5)

@@ -87,7 +87,7 @@ def ours(scaler: Scaler, bits: list[bool]) -> list[float]:
 
 
 @given(BITS, st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_torch_scaler_equals_torch(bits: list[bool], interval: int) -> None:
     torch = pytest.importorskip("torch")
     scaler = torch.amp.GradScaler("cpu", growth_interval=interval)
@@ -105,7 +105,7 @@ def test_torch_scaler_equals_torch(bits: list[bool], interval: int) -> None:
 
 
 @given(BITS, st.integers(1, 6), st.integers(1, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_other_scalers_equal_their_code(bits: list[bool], interval: int, hysteresis: int) -> None:
     for floor in (1.0, 2.0**12):
         here = DEEPSPEED.having(interval=interval, hysteresis=hysteresis, floor=floor)
@@ -177,7 +177,7 @@ def test_impossible_scales_are_said() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=30, max_size=120), st.integers(2, 7), st.integers(1, 17))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_true_series_is_always_possible(bits: list[bool], interval: int, every: int) -> None:
     for base, hysteresis in ((TORCH, 1), (DEEPSPEED, 2), (MEGATRON, 2)):
         scaler = base.having(interval=interval, hysteresis=hysteresis, floor=None)

@@ -16,7 +16,7 @@ from wheeltapper.simulate.schedules import simulate
 torch = pytest.importorskip("torch")
 lr_scheduler = torch.optim.lr_scheduler
 
-SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LRS = st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=3)
 SMALL = st.integers(1, 40)
 GAMMA = st.floats(0.05, 1.2)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from wheeltapper.simulate.lr_fit import quantum
-from wheeltapper.simulate.lr_shape import shape_of_lr
+from wheeltapper.simulate.lr_shape import BEYOND_SENSE, shape_of_lr
 from wheeltapper.simulate.plan import Plan
 from wheeltapper.sources.record import ClockName, Floats
 
@@ -28,7 +28,11 @@ RELATIVE = 2e-6
 
 @dataclass(frozen=True, slots=True)
 class LrMatch:
-    """How the log relates to the plan. `paced`: the LR at position s is the planned one at time_factor·s."""
+    """How the log relates to the plan. `paced`: the LR at position s is the planned one at time_factor·s.
+
+    `scaled` may also mean that another parameter group was logged (SCH-13), and `shifted` that updates were
+    skipped by the loss scaler (SCH-08): both are facts about the log, not yet faults.
+    """
 
     verdict: Verdict
     why: str
@@ -69,7 +73,7 @@ def compare_lr(
     miscount would change the pace, such as {"world size": 8, "accumulation": 4}."""
     at = np.asarray(series_at, dtype=np.float64)
     values = np.asarray(series_values, dtype=np.float64)
-    keep = np.isfinite(at) & np.isfinite(values)
+    keep = np.isfinite(at) & (np.abs(values) < BEYOND_SENSE)
     at, values = at[keep], values[keep]
     readings = _readings(plan, at, clock, steps_per_epoch, accumulation)
     if not readings:
@@ -78,7 +82,8 @@ def compare_lr(
     allowed = 1.5 * half + RELATIVE * np.abs(values)
     lr = plan.lr(group)
     planned = [(reading, _at(lr, plan, reading.ticks)) for reading in readings]
-    if max(int(np.isfinite(p).sum()) for _, p in planned) < FEWEST:
+    planned = [(reading, known) for reading, known in planned if np.isfinite(known).sum() >= FEWEST]
+    if not planned:
         return LrMatch("cannot tell", "fewer than three logged points lie where the plan is known")
     for reading, expected in planned:
         if _agrees(expected, values, allowed):
@@ -88,7 +93,8 @@ def compare_lr(
     if mean is not None and _agrees(mean, values, np.maximum(allowed, 1e-3 * np.abs(values))):
         return LrMatch("matches", "the logged values are the plan's epoch means", "mean over the epoch", len(values))
     found = _scaled(planned, values, allowed) or _paced(plan, lr, readings, values, allowed, factors or {})
-    found = found or _shifted(plan, lr, readings[0], values, allowed) or _differs(planned, at, values, allowed)
+    found = found or _shifted(plan, lr, readings[0], values, allowed)
+    found = found or _lagging(plan, lr, readings[0], values, allowed) or _differs(planned, at, values, allowed)
     return _with_shape(found, plan, readings[0], at, values, lr)
 
 
@@ -220,6 +226,33 @@ def _shifted(plan: Plan, lr: Floats, reading: _Reading, values: Floats, allowed:
                 n = int(np.isfinite(expected).sum())
                 return LrMatch("shifted", text, reading.name, n, offset=offset)
     return None
+
+
+# A scheduler that waits for skipped updates falls behind: a score at the start, where the loss scale is searched
+# for, then one or two in a thousand (AMP-05, AMP-06).
+FIRST_SKIPS, SKIP_RATE = 20, 0.002
+
+
+def _lagging(plan: Plan, lr: Floats, reading: _Reading, values: Floats, allowed: Floats) -> LrMatch | None:
+    """A lag that grows slowly, as skipped updates make it; SCH-08 calls it real and negligible."""
+    index = np.unique(np.linspace(0, len(values) - 1, min(len(values), 1000)).round().astype(int))
+    lag = 0
+    compared = 0
+    for i in index:
+        tick = int(reading.ticks[i])
+        most = int(min(FIRST_SKIPS, 0.02 * plan.n) + SKIP_RATE * tick) + 1
+        low, high = max(int(plan.loose_until), tick - most, 0), tick + 1
+        window = lr[low : high + 1]
+        if tick < 0 or len(window) == 0 or not np.isfinite(window).all():
+            continue
+        compared += 1
+        if not window.min() - allowed[i] <= values[i] <= window.max() + allowed[i]:
+            return None
+        lag = max(lag, tick - (low + int(np.argmin(np.abs(window - values[i])))))
+    if compared < 8 or lag < 2:
+        return None
+    text = f"the log falls up to {lag} ticks behind the plan, as skipped updates make it"
+    return LrMatch("shifted", text, reading.name, compared, offset=-lag)
 
 
 def _differs(planned: list[tuple[_Reading, Floats]], at: Floats, values: Floats, allowed: Floats) -> LrMatch:

@@ -17,6 +17,8 @@ import numpy as np
 from wheeltapper.simulate.lr_fit import Decay, Fit, fits, quantum
 from wheeltapper.sources.record import Floats
 
+BEYOND_SENSE = 1e30  # no LR is this large, nor so small unless it is 0; keeps the arithmetic finite
+SAME_PLACE = 1e-9  # epochs may be fractions, but not of a billionth
 Kind = Literal["empty", "constant", "warming", "decay", "step", "restarts", "cyclic", "one_cycle", "irregular"]
 
 
@@ -107,12 +109,12 @@ def shape_of_lr(at: Sequence[float] | Floats, values: Sequence[float] | Floats) 
 
 
 def _survivors(t: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Finite points, in order of position; where the log went back, only what was written last."""
-    keep = np.isfinite(t) & np.isfinite(v) & (v >= 0)
-    t, v = t[keep], v[keep]
-    if len(t) > 1 and (np.diff(t) <= 0).any():
+    """Points that can be an LR, in order of position; where the log went back, only what was written last."""
+    keep = np.isfinite(t) & (v >= 0) & (v < BEYOND_SENSE)
+    t, v = t[keep], np.where(v[keep] > 1 / BEYOND_SENSE, v[keep], 0.0)
+    if len(t) > 1 and (np.diff(t) <= SAME_PLACE).any():
         later = np.minimum.accumulate(t[::-1])[::-1]
-        alive = np.append(t[:-1] < later[1:], True)
+        alive = np.append(t[:-1] < later[1:] - SAME_PLACE, True)
         t, v = t[alive], v[alive]
     return t, v
 
@@ -214,7 +216,7 @@ def _shape(t: Floats, v: Floats, rounding: Floats, staircase: bool, base: dict[s
     best = fitted[0] if fitted else None
     low = v <= 0.01 * peak
     return LrShape(
-        kind=_kind(v, warm_index, warm, still, legs, cuts, restarts, jumps, best, t, rounding),
+        kind=_kind(int(base["n"]), v, warm_index, warm, still, legs, cuts, restarts, jumps, best, t, rounding),
         warmup_end=None if warm is None or still else float(t[warm_index]),
         warmup_from=warm,
         still_warming=still,
@@ -333,6 +335,7 @@ def _ran_out(t: Floats, v: Floats, rounding: Floats, a: int, b: int, jump: LrJum
 
 
 def _kind(
+    points: int,
     v: Floats,
     warm_index: int,
     warm: float | None,
@@ -349,6 +352,9 @@ def _kind(
     downs = [leg for leg in legs if leg.way < 0]
     if still:
         return "warming"
+    # A change of course every few points is noise (timm's lr_noise), or a cycle too short to be seen.
+    if len(legs) + len(cuts) + len(restarts) + len(jumps) > max(6, points / 4):
+        return "irregular"
     if restarts:
         return "restarts"
     if ups >= 2 and len(downs) >= 2:

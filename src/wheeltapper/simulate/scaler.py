@@ -18,6 +18,7 @@ from wheeltapper.errors import InputError
 from wheeltapper.sources.record import Floats
 
 TOP = 2.0**127  # the last power of two that float32 holds; torch's scaler does not grow beyond it
+TINIEST = 2.0**-149  # the smallest number that float32 holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class SkipBounds:
 
 def exponent_of(scale: float, init: float) -> int | None:
     """k with scale = init·2^k, or None if there is no such whole k."""
-    if not (math.isfinite(scale) and scale > 0 and init > 0):
+    if not (TINIEST <= scale <= TOP and init > 0):
         return None
     k = math.log2(scale / init)
     return round(k) if abs(k - round(k)) < 1e-9 else None
@@ -245,7 +246,7 @@ def read_window_mean(value: float, relative_rounding: float = 5e-5) -> WindowSca
     >>> read_window_mean(6.5536e4).constant
     True
     """
-    if not (math.isfinite(value) and value > 0):
+    if not TINIEST <= value <= TOP:
         return None
     nearest = 2.0 ** round(math.log2(value))
     if abs(value / nearest - 1) <= relative_rounding:
@@ -279,7 +280,7 @@ class ScaleFall:
 def scale_falls(scaler: Scaler, at: Sequence[float] | Floats, values: Sequence[float] | Floats) -> list[ScaleFall]:
     """Every stretch of the logged scale without a doubling in which it fell, in order."""
     t, v = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
-    keep = np.isfinite(v) & (v > 0)
+    keep = np.isfinite(t) & (v >= TINIEST) & (v <= TOP)
     t, v = t[keep], v[keep]
     falls: list[ScaleFall] = []
     begun = 0
