@@ -356,3 +356,16 @@ def test_old_encodings_and_byte_order_marks(tmp_path: Path) -> None:
         tree = parse_file(path)
         assert tree is not None
         assert tree.get("lr") == 0.1
+
+
+def test_without_libyaml_the_tree_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    import yaml as pyyaml
+
+    from wheeltapper.config import parse_yaml
+
+    paths = [
+        p for p in ALL if p.suffix in (".yaml", ".yml") and p.name not in ("bomb.yaml", "tabs.yaml", "conflict.yaml")
+    ]
+    with_c = [parse_file(path) for path in paths]
+    monkeypatch.setattr(parse_yaml, "_LOADER", pyyaml.SafeLoader)
+    assert [parse_file(path) for path in paths] == with_c
