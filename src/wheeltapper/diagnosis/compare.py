@@ -15,7 +15,7 @@ from wheeltapper.config.tree import Leaf
 from wheeltapper.finding import Place
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals.statistics import noise_of
-from wheeltapper.sources.record import Floats
+from wheeltapper.sources.record import ClockName, Floats
 
 # Keys that differ between any two runs and explain nothing: names, folders, times, hosts, ids.
 NOISE = re.compile(
@@ -26,6 +26,8 @@ NOISE = re.compile(
     r"master_(addr|port)|device_ids?|exit_code|progress|config(_(file|path))?|path|root|dir)$",
     re.IGNORECASE,
 )
+# About the machine, not the model: shown after the rest.
+MACHINE = {"duration", "throughput", "memory", "total_flos"}
 FALSE_ALARMS = 0.05  # chance that two equal runs are said to part, over the whole curve
 SETTLED = 0.1  # the last tenth says whether curves that parted have come together again
 
@@ -54,7 +56,7 @@ class CurvePair:
     name: str
     a: Series
     b: Series
-    clock: str
+    clock: ClockName
     equal_until: float | None  # identical to the last digit up to here; None: different from the start
     parts_at: float | None  # None: never by more than noise
     rejoins: bool
@@ -78,7 +80,10 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     keys, same_keys, hidden = _key_differences(a, b, knobs_a, knobs_b)
     facts, hidden_facts = _fact_differences(a, b)
     curves = tuple(pair for name in a.series if (pair := _pair(name, a, b)) is not None)
-    order = sorted(curves, key=lambda pair: (pair.parts_at is None, pair.a.quantity is None, pair.a.part is not None))
+    order = sorted(
+        curves,
+        key=lambda p: (p.a.quantity in MACHINE, p.parts_at is None, p.a.quantity is None, p.a.part is not None),
+    )
     notes = []
     if not a.configs or not b.configs:
         bare = " and ".join(run.name for run in (a, b) if not run.configs)
@@ -147,11 +152,14 @@ def _key_differences(a: Run, b: Run, knobs_a: Knobs, knobs_b: Knobs) -> tuple[li
     if knobs_a.dialect.NAME != knobs_b.dialect.NAME:
         return [], 0, 0
     mine, theirs = _leaves(a), _leaves(b)
-    told = {_key(v.leaf) for knobs in (knobs_a, knobs_b) for v in knobs.values() if v.leaf is not None}
+    leaves = [v.leaf for knobs in (knobs_a, knobs_b) for v in knobs.values() if v.leaf is not None]
+    told = {leaf.dotted for leaf in leaves}
+    # A knob that is a list names its first item; the knob tells of the others too.
+    lists = tuple(leaf.dotted.rpartition(".")[0] + "." for leaf in leaves if isinstance(leaf.path[-1], int))
     out, same, hidden = [], 0, 0
     for key in dict.fromkeys([*mine, *theirs]):
         x, y = mine.get(key), theirs.get(key)
-        if key in told:
+        if key in told or (lists and key.startswith(lists)):
             continue
         if x is not None and y is not None and equal_values(x.value, y.value):
             same += 1
@@ -171,12 +179,8 @@ def _key_differences(a: Run, b: Run, knobs_a: Knobs, knobs_b: Knobs) -> tuple[li
     return out, same, hidden
 
 
-def _key(leaf: Leaf) -> str:
-    return leaf.dotted
-
-
 def _leaves(run: Run) -> dict[str, Leaf]:
-    return {_key(leaf): leaf for tree in run.configs for leaf in tree}
+    return {leaf.dotted: leaf for tree in run.configs for leaf in tree}
 
 
 def _place(leaf: Leaf) -> Place:

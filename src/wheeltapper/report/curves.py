@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from wheeltapper.diagnosis.compare import MACHINE
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import Forecast
@@ -25,8 +26,6 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Role = Literal["train", "val", "test", "other", "dead", "lr", "plan"]
 MarkKind = Literal["ill", "watch", "note", "restart", "best", "stage"]
 
-# About the machine, not the model: drawn only where a sign was seen in them.
-MACHINE = {"duration", "throughput", "memory", "total_flos", "episode_length"}
 COLUMNS = 400  # about one per pixel of a chart on a wide screen
 MOST_CHARTS = 8
 MOST_LINES = 4
@@ -139,6 +138,7 @@ def charts_of(diagnosis: Diagnosis, most: int = MOST_CHARTS) -> tuple[Chart, ...
     for finding in diagnosis.findings:
         if finding.series:
             by_series.setdefault(finding.series, []).append(finding)
+    # Curves of the machine are drawn only where a sign was seen in them.
     groups = [
         g for g in _grouped(run, by_series) if g[0].quantity not in MACHINE or any(s.name in by_series for s in g)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -12,10 +13,12 @@ from wheeltapper.diagnosis.compare import Comparison, CurvePair, Difference
 from wheeltapper.report.spark import spark
 from wheeltapper.report.terminal import heading_rule, listed, plain_table, put
 from wheeltapper.report.text import clean, num, plural
-from wheeltapper.report.view import value_words
+from wheeltapper.report.view import base_of, nearer, value_words
 from wheeltapper.run.model import Series
+from wheeltapper.sources.record import ClockName
 
 MOST_CURVES = 20
+CURVE = 40
 HEADINGS = {"knob": "Settings that differ", "key": "Other keys that differ", "environment": "Environment"}
 
 
@@ -27,7 +30,7 @@ def print_comparison(comparison: Comparison, out: Console) -> None:
     for kind, heading in HEADINGS.items():
         rows = [d for d in comparison.differences if d.kind == kind]
         if rows:
-            parts += [heading_rule(heading), _differences(rows)]
+            parts += [heading_rule(heading), _differences(rows, base_of(comparison.a), base_of(comparison.b))]
     if not comparison.differences:
         parts += [Text(""), Text("No setting differs that either run states.")]
     parts.append(
@@ -46,14 +49,15 @@ def print_comparison(comparison: Comparison, out: Console) -> None:
     put(out, *parts)
 
 
-def _differences(rows: Iterable[Difference]) -> RenderableType:
+def _differences(rows: Iterable[Difference], base_a: str, base_b: str) -> RenderableType:
     table = plain_table()
     table.show_header = True
     table.header_style = "dim"
     for title in ("", "A", "B", "where"):
         table.add_column(title, overflow="fold")
     for row in rows:
-        places = [clean(place, 80) for place in (row.place_a, row.place_b) if place is not None]
+        both = ((row.place_a, base_a), (row.place_b, base_b))
+        places = dict.fromkeys(nearer(clean(place, 300), base) for place, base in both if place is not None)
         cells = (clean(row.name, 60), _with_unit(row.a, row.unit_a), _with_unit(row.b, row.unit_b), ", ".join(places))
         table.add_row(Text(cells[0], style="bold"), Text(cells[1]), Text(cells[2]), Text(cells[3], style="dim"))
     return table
@@ -69,13 +73,24 @@ def _curve(pair: CurvePair) -> RenderableType:
     for _ in range(3):
         table.add_column(overflow="fold")
     for letter, mine, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
-        picture = spark(mine.values, 40, beside=other.values)
+        picture = spark(mine.values, _width(pair, mine), beside=other.values)
         table.add_row(Text(f"  {letter}", style="bold"), Text(picture, style="cyan"), Text(_ends(mine)))
     head = Text.assemble((clean(pair.name, 60), "bold"), f": {pair.text}")
     lines = plain_table()
     lines.add_row(head)
     lines.add_row(table)
     return lines
+
+
+def _width(pair: CurvePair, series: Series) -> int:
+    """The run that went further is wider, so that equal columns are equal positions."""
+    mine, longest = _last(series, pair.clock), max(_last(s, pair.clock) for s in (pair.a, pair.b))
+    return max(1, round(CURVE * mine / longest)) if longest > 0 else CURVE
+
+
+def _last(series: Series, clock: ClockName) -> float:
+    track = series.on(clock)
+    return 0.0 if track is None or not len(track) else float(np.nanmax(track))
 
 
 def _ends(series: Series) -> str:
