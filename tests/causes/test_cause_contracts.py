@@ -108,7 +108,8 @@ def check(cause: ModuleType, case: Case) -> None:
         return
     for item in answer:
         assert math.isfinite(item.bits)
-        assert item.text and item.group
+        assert item.text
+        assert item.group
     for remedy in remedies_of(cause, case):
         assert remedy.text.endswith(".")
         for edit in remedy.edits:
