@@ -1,0 +1,94 @@
+"""The logged learning rate is not the one that the configuration plans.
+
+## What it sees
+A learning rate in the log that no honest way of counting or logging brings onto the planned curve: another
+pace, a constant factor, or a first position from which the two part.
+
+## Why it matters
+What was declared is not what was done. A schedule that runs at eight times its pace is over after an eighth
+of the run; one that is stepped by the wrong unit never leaves its warm-up.
+
+## How it decides
+The schedule is built from the settings, only for frameworks whose schedule is known exactly, and simulated
+tick by tick (SCH-15). Conventions of logging (counted from 0 or 1, before or after the step, epoch means,
+rounding) are tried first, and so is a lag of a few ticks by skipped updates (SCH-08): those are Clear. Another
+pace is a watch. A constant factor is a note, because another parameter group may have been logged (SCH-13). A
+difference counts from 5 % of the peak on, at three values or more: below that, versions of a framework differ.
+The settings must give the rate themselves; where only a framework's default is known, there is no claim.
+
+## When it is wrong
+The configuration beside the log is not the one the run was started with, or the run was resumed with another.
+
+## References
+KNOWLEDGE SCH-01 to SCH-07, SCH-13, SCH-15.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signs import seen, where
+from wheeltapper.simulate.compare_lr import LrMatch
+from wheeltapper.simulate.plan import Plan, logged
+
+ID = "lr-off-plan"
+LIVE = True
+
+
+FAR = 0.05  # of the peak
+
+
+def look(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan, lr_match: LrMatch) -> Answer:
+    match = lr_match
+    rates = [knobs[name] for name in ("optimizer.lr", "optimizer.lr_base", "schedule.max_lr") if name in knobs]
+    if all(rate.default for rate in rates):
+        return Unknown("the settings do not give the learning rate", ("the configuration of the run",))
+    if match.verdict == "cannot tell":
+        return Unknown(match.why, ("lr by step",))
+    if match.verdict in ("matches", "shifted"):
+        return Clear(match.why)
+    if match.verdict == "scaled":
+        text = f"the logged learning rate is {match.ratio:.4g} times the planned one throughout ({lr_plan.name}, peak {lr_plan.peak:.4g})"
+        return seen(ID, lr, text, severity="note", grade="is", onset=0, ratio=match.ratio)
+    if match.verdict == "paced":
+        names = f" ({' or '.join(match.factor_names)})" if match.factor_names else ""
+        text = f"the learning rate runs at {match.time_factor:.4g} times the planned pace{names}: {match.compared} values fit {lr_plan.name} so"
+        return seen(ID, lr, text, severity="watch", grade="is", onset=0, pace=match.time_factor)
+    if match.first_mismatch is None or match.expected is None or match.got is None:
+        return Clear(match.why)
+    index = int(np.argmin(np.abs(lr.at - match.first_mismatch)))
+    far = _farthest(lr, lr_plan, match)
+    resumed = any(s.kind == "resume" and s.start <= match.first_mismatch for s in run.segments)
+    if len(lr) - index < 3:
+        return Clear(f"only the last {len(lr) - index} values differ from the plan")
+    if far < FAR:
+        return Clear(f"differs from the plan by {far:.1%} of its peak: {match.why}")
+    text = (
+        f"the learning rate leaves its plan ({lr_plan.name}) at {where(lr, index)}: "
+        f"{match.expected:.4g} was planned, {match.got:.4g} is logged" + (", after a resume" if resumed else "")
+    )
+    return seen(
+        ID, lr, text, severity="watch", grade="is" if index >= 3 and not resumed else "suspected", onset=index,
+        planned=match.expected, logged=match.got,
+    )  # fmt: skip
+
+
+def _farthest(lr: Series, plan: Plan, match: LrMatch) -> float:
+    """The largest deviation in shares of the peak, under the counting that suits best."""
+    assert match.expected is not None
+    assert match.got is not None
+    if {"steps": "step", "micro_steps": "micro_step", "epochs": "epoch"}.get(plan.unit) != lr.clock:
+        return abs(match.got - match.expected) / plan.peak
+    each = [np.abs(logged(plan, lr.at + shift) - lr.values) for shift in (-1, 0, 1)]
+    return min(float(np.nanmax(gap)) for gap in each if np.isfinite(gap).any()) / plan.peak
+
+
+_HF = "max_steps: 200\nlearning_rate: 0.001\nlr_scheduler_type: linear\nwarmup_steps: 0\nper_device_train_batch_size: 8\nlogging_steps: 1\n"
+CASES = {
+    "finding": {"lr": [1e-3 * max(0.0, 1 - i / 50) for i in range(200)], "config": _HF},
+    "clear": {"lr": [1e-3 * (1 - i / 200) for i in range(200)], "config": _HF},
+    "unknown": {"lr": [1e-3] * 10},
+}
