@@ -10,7 +10,8 @@ The last checkpoint is not the one to keep, and training on makes it worse.
 "Two sigma below the best" is the median state of a healthy plateau, and patience rules fire on every flat
 curve (ST-03), so the fall is tested against a flat series of the same length, noise and autocorrelation,
 corrected for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters
-too: at least 5 % of what had been gained. From 15 % of the gain it makes the run ill; when the other
+too: at least 5 % of what had been gained, and at least two points of a share or 3 % of another score (a run
+that starts from pretrained weights gains little, and loses half of it by chance). From 15 % of the gain it makes the run ill; when the other
 validation scores hold a decent level (a share above 30 %) a rising loss stays a watch, because a loss that
 rises while accuracy holds is over-confidence, not a worse model (OUT-10b). Fewer than six evaluations hardly
 show their own noise, so only a fall of 45 % of the gain counts there; and a score of a part (one class, one
@@ -76,9 +77,18 @@ def _decent(series: Series) -> bool:
 def _size(series: Series, fall: Fall) -> float:
     """The fall as a share of the gain; where the first value was already the best, a tenth of the value (of
     the scale, for a share) counts as much as ILL of the gain."""
+    if fall.drop < _least(series, fall):
+        return 0.0
     if fall.gain > 3 * fall.sigma:
         return fall.share
     return fall.drop / _scale(series, fall) / OF_VALUE * ILL
+
+
+def _least(series: Series, fall: Fall) -> float:
+    """A fall that nobody would act on: two points of a share (or a tenth of a small one), 3 % of another score."""
+    if series.unit in ("%", "fraction"):
+        return min(0.02 * (100.0 if series.unit == "%" else 1.0), 0.1 * abs(fall.best))
+    return 0.03 * abs(fall.best)
 
 
 def _scale(series: Series, fall: Fall) -> float:
