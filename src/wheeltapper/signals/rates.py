@@ -32,7 +32,8 @@ def lr_plan(run: Run, knobs: Knobs) -> Plan:
 def lr_match(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan) -> LrMatch:
     """The logged rate held against its plan, under every honest way of logging it."""
     accumulation = max(1, _count(knobs.value("batch.accumulation")) or 1)
-    named = (("world size", _count(knobs.value("world_size"))), ("accumulation", accumulation))
+    world = _count(run.fact("world_size")) or _count(knobs.value("world_size"))
+    named = (("world size", world), ("accumulation", accumulation), ("steps per epoch", _per_epoch(run)))
     return compare_lr(
         lr_plan,
         lr.at,

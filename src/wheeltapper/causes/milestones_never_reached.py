@@ -1,0 +1,66 @@
+"""The milestones of the schedule lie beyond the end of the run.
+
+## What happens
+The rate is cut at fixed steps or epochs that this run never reaches: a recipe for 300 epochs run for 30, or
+milestones in steps for a scheduler that counts epochs. The rate stays at its peak.
+
+## How it shows
+A constant logged rate, and milestones in the settings that are all larger than the planned length.
+
+## What else looks like this
+A scheduler that is never stepped, a constant rate that was chosen, a run that was stopped before its milestones.
+
+## When this is wrong
+Some milestones are reached; or the scheduler counts another unit than the settings' name says.
+
+## Fix
+Put the cuts at shares of the run (a half, three quarters).
+
+## Trial
+Step the scheduler alone for the planned number of steps: it must never cut. A fork with a tenth of the rate must gain.
+
+## References
+KNOWLEDGE SCH-01, OUT-22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._settings import against_run
+from wheeltapper.finding import Edit, Evidence, Remedy
+
+ID = "milestones-never-reached"
+AREA = "schedule"
+EXPLAINS = ("plateau", "oscillating", "slow-rise", "lr-off-plan")
+PRIOR = -3.0
+TRIAL = "step the scheduler alone for the planned number of steps: it must never cut"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    known = against_run(case, "schedule.milestones")
+    if known is None:
+        return Excluded("no milestones are known in the unit of the run's length")
+    milestones, total, unit = known
+    shape = case.get("lr_shape")
+    if min(milestones) < total:
+        return Excluded(f"the first cut is at {min(milestones):g} of {total:g} {unit}")
+    if shape is not None and shape.kind != "constant" and shape.cuts:
+        return Excluded("the logged rate is cut")
+    text = f"the first cut is at {min(milestones):g} {unit}, the run ends at {total:g}"
+    text += f"; the rate is {shape.peak:.3g} throughout" if shape is not None and shape.kind == "constant" else ""
+    return [Evidence(7.0, text, "proof", (case.knobs.place("schedule.milestones"),) if case.knobs else ())]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    known = against_run(case, "schedule.milestones")
+    old = case.knob("schedule.milestones")
+    edits: tuple[Edit, ...] = ()
+    if known is not None and isinstance(old, list):
+        milestones, total, _ = known
+        # The same proportions, moved so that the last cut comes at nine tenths of the run.
+        new = [round(value * 0.9 * total / max(milestones)) for value in old]
+        if new != old and min(new) > 0:
+            edits = (Edit("schedule.milestones", old, new, "the same proportions within the run"),)
+    return (Remedy("Move the milestones into the run.", edits, "safe", "the logged rate falls at each milestone"),)

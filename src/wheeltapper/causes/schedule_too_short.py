@@ -1,0 +1,95 @@
+"""The schedule is shorter than the run.
+
+## What happens
+The schedule was laid out for fewer steps than the run takes. Past its end torch's cosine climbs back up to the
+peak, and others stay at almost nothing: the rest of the run undoes what was won, or learns nothing more.
+
+## How it shows
+The logged rate turns up again after a smooth decay, and the score worsens with it; or the rate lies below 1 %
+of its peak for a fifth of the run and more while the loss stands still.
+
+## What else looks like this
+Warm restarts (planned, and the rate jumps rather than climbs), a resume that starts the schedule anew (a jump at
+the resume), overfitting (the rate is still falling when validation turns).
+
+## When this is wrong
+The score had turned before the rate did; or a cool-down at a low rate was planned.
+
+## Fix
+Lay the schedule out for the whole run, counted in what the scheduler is stepped by.
+
+## Trial
+Step the scheduler alone as often as the run does: milliseconds. Then continue from the turn with a rate that falls.
+
+## References
+KNOWLEDGE SCH-02, SCH-11, SCH-14, FOLK 30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._settings import against_run
+from wheeltapper.finding import Edit, Evidence, Remedy
+
+ID = "schedule-too-short"
+AREA = "schedule"
+EXPLAINS = ("lr-rises-again", "lr-gone-early", "declined-after-peak", "slow-rise", "too-slow", "lr-off-plan")
+PRIOR = -1.5
+TRIAL = "step the scheduler alone as often as the run does, and look at its last values"
+
+WASTED = 0.2  # of the run below 1 % of the peak (SCH-14)
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    lr, shape = case.get("lr"), case.get("lr_shape")
+    short = _too_short(case)
+    if shape is None or lr is None:
+        return [Evidence(4.0, short, "settings")] if short else Excluded("no learning rate is logged")
+    if shape.restarts:
+        return Excluded("the rate restarts by jumps, as planned restarts and resumes do")
+    out = []
+    if shape.rises_from is not None and shape.last >= 0.1 * shape.peak:
+        turned = [f.onset for f in case.found("declined-after-peak", severity="ill") if f.clock == lr.clock]
+        early = [t for t in turned if t is not None and t < shape.rises_from - 0.05 * float(lr.at[-1] - lr.at[0])]
+        if early and not case.found("lr-rises-again", severity="ill"):
+            return Excluded(f"the score turned at {early[0]:g}, before the rate did at {shape.rises_from:g}")
+        text = f"the rate climbs again from {shape.rises_from:g} on, to {shape.last:.3g}: a cosine past its end"
+        out.append(Evidence(6.0, text, "rate", (lr.place(min(int((lr.at < shape.rises_from).sum()), len(lr) - 1)),)))
+        if short:
+            out.append(Evidence(8.0, f"{short}; the rate climbs again from {shape.rises_from:g} on", "proof"))
+        return out
+    if shape.low_from is not None:
+        share = float(lr.at[-1] - shape.low_from) / max(float(lr.at[-1] - lr.at[0]), 1e-12)
+        if share >= WASTED and (case.onset is None or case.onset >= shape.low_from):
+            out.append(Evidence(3.0, f"the rate is below 1 % of its peak for the last {share:.0%}", "rate"))
+            if short:
+                out.append(Evidence(7.0, short, "proof"))
+    return out or Excluded("the rate neither rises again nor dies early")
+
+
+def _too_short(case: Case) -> str:
+    for knob in ("schedule.t_max", "schedule.total"):
+        known = against_run(case, knob)
+        if known is not None and known[0][0] < 0.9 * known[1]:
+            return f"the schedule is laid out for {known[0][0]:g} {known[2]}, the run takes {known[1]:g}"
+    return ""
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    edits: tuple[Edit, ...] = ()
+    for knob in ("schedule.t_max", "schedule.total"):
+        known = against_run(case, knob)
+        if known is not None and known[0][0] < 0.9 * known[1]:
+            old = case.knob(knob)
+            new = round(old * known[1] / known[0][0])
+            edits = (*edits, Edit(knob, old, new, "the length of the run"))
+    return (
+        Remedy(
+            "Lay the schedule out for the whole run; keep the checkpoint before the rate turned.",
+            edits,
+            "safe",
+            "the logged rate falls to its end and stays",
+        ),
+    )
