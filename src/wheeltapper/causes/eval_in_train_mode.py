@@ -1,0 +1,52 @@
+"""Validation runs in training mode.
+
+## What happens
+Dropout stays on and batch norm uses the statistics of the batch, and updates them with validation data. The
+score belongs to another model than the one that is saved.
+
+## How it shows
+The validation score is worse and noisier than the model, and depends on the batch size of the evaluation.
+
+## What else looks like this
+Batch norm over very few items (training fine, validation erratic), a small validation set, EMA weights that lag.
+
+## When this is wrong
+The same items give the same score in both modes, or the model has no layer with modes.
+
+## Fix
+model.eval() before the evaluation, model.train() after it.
+
+## Trial
+Evaluate the last checkpoint in both modes on the same items: minutes, and it decides.
+
+## References
+KNOWLEDGE MOD-08, OUT-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "eval-in-train-mode"
+AREA = "evaluation"
+EXPLAINS = ("train-val-gap", "oscillating", "val-spike")
+PRIOR = -5.0  # only the code can show it
+TRIAL = "evaluate the last checkpoint in both modes on the same items: minutes, and it decides"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    out = proofs(case, "val-in-train-mode", bits=8.0)
+    drop = case.knob("augment.dropout")
+    if out and isinstance(drop, (int, float)) and drop > 0:
+        out.append(Evidence(1.0, f"dropout of {drop:g} is then active in validation", "dropout"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy("Call eval() before the evaluation and train() after it.", (), "safe",
+               "two evaluations of one checkpoint agree to all digits"),
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Wild first evaluations are expected.
+
+## What happens
+Running statistics of batch norm and averaged weights (EMA) still hold much of their initial values at the first
+evaluations, and the learning rate is at its start.
+
+## How it shows
+One of the first evaluations is far worse than its neighbours; later ones are calm.
+
+## What else looks like this
+A validation that is broken (stays so), divergence (comes later).
+
+## When this is wrong
+It happens again later in the run.
+
+## Fix
+Nothing to mend. Start judging after the first tenth.
+
+## Trial
+Evaluate the early checkpoint again with recomputed statistics.
+
+## References
+KNOWLEDGE NORM-12, EMA-02.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import badness, noise_of
+
+ID = "normal-first-evals-chaotic"
+AREA = "evaluation"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+WILD = 6.0  # times the noise of the later evaluations
+
+
+def expect(case: Case) -> str:
+    for series in (case.get("main_metric"), case.get("val_loss")):
+        if series is not None and (spot := _wild(series)) is not None:
+            where = f"{series.clock.replace('_', '-')} {series.at[spot]:g}"
+            return (
+                f"{series.name} of {series.values[spot]:.4g} at {where} is expected so early: running statistics and averages "
+                "still hold their initial values; later evaluations are calm"
+            )
+    return ""
+
+
+def _wild(series: Series) -> int | None:
+    """A setback among the first tenth of the evaluations, of a size that never comes again."""
+    if len(series) < 15 or not series.finite.all():
+        return None
+    x = badness(series.values, series.better)
+    early = max(3, len(x) // 10)
+    back = np.diff(x)
+    noise = max(noise_of(x[early:]).sigma, 1e-12)
+    first, later = int(np.argmax(back[:early])), float(back[early:].max())
+    if back[first] > WILD * noise and back[first] > 2 * later and x[-1] < x[first]:
+        return first + 1
+    return None
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")

@@ -1,0 +1,56 @@
+"""Losses of a GAN that do not fall are expected.
+
+## What happens
+Two networks play against each other: each loss measures the other's skill as much as its own, and at equilibrium
+both stand still above zero.
+
+## How it shows
+The losses of generator and discriminator wander around a level, or one of them rises, for the whole run.
+
+## What else looks like this
+A discriminator that has won (its loss sinks to zero), a mode collapse (only samples or scores show it).
+
+## When this is wrong
+The discriminator's loss sinks to zero.
+
+## Fix
+Nothing to mend. Judge by samples, or by FID on enough of them.
+
+## Trial
+FID of two checkpoints with equal numbers of samples.
+
+## References
+KNOWLEDGE NORM-03; Goodfellow et al. 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import fell
+from wheeltapper.finding import Evidence
+
+ID = "normal-gan-losses"
+AREA = "adversarial"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+
+def expect(case: Case) -> str:
+    if not case.get("task").adversarial or case.found("discriminator-wins"):
+        return ""
+    flat = [
+        s.name
+        for s in case.run.series.values()
+        if s.quantity in ("gan_d", "gan_g") and (drop := fell(s)) is not None and drop < 0.1
+    ]
+    if not flat:
+        return ""
+    return f"{flat[0]} that does not fall is expected here: losses of a GAN measure a balance, not quality"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")

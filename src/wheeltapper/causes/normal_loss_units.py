@@ -1,0 +1,52 @@
+"""A constant ratio between two losses is a matter of units.
+
+## What happens
+One of them is summed over accumulation steps, devices, tokens or pixels, or counted in bits, the other is a mean.
+
+## How it shows
+Training over validation loss is the same factor at every evaluation.
+
+## What else looks like this
+Overfitting and shift: there the ratio changes with time.
+
+## When this is wrong
+The factor is no whole number of anything in the run and drifts.
+
+## Fix
+Nothing to mend in the training. Divide before comparing.
+
+## Trial
+None needed: the ratio of the two series decides.
+
+## References
+KNOWLEDGE OUT-18, TRN-02, NORM-15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+
+ID = "normal-loss-units"
+AREA = "logging"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+
+def expect(case: Case) -> str:
+    found = case.found("units-differ")
+    if not found:
+        return ""
+    ratio = found[0].numbers.get("ratio", 0.0)
+    return (
+        f"a training loss {ratio:.3g} times the validation loss is expected here because the factor is the same at every "
+        "evaluation: a sum against a mean, not a gap"
+    )
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")

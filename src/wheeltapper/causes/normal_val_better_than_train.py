@@ -1,0 +1,65 @@
+"""Validation better than training is expected here.
+
+## What happens
+Dropout, stochastic depth, mixup, cutmix, erasing and label smoothing act in training only, so the training loss
+is that of a harder task.
+
+## How it shows
+The validation loss lies below the training loss, from early on.
+
+## What else looks like this
+Leakage between the splits; losses in different units; an easier validation set.
+
+## When this is wrong
+Training items in evaluation mode, without augmentation, still score worse than validation items.
+
+## Fix
+Nothing to mend. Evaluate a part of the training set in evaluation mode if the comparison matters.
+
+## Trial
+A few hundred training items through the validation code: they must score at least as well.
+
+## References
+KNOWLEDGE OUT-12, NORM-06; FOLK ("validation better than training means leakage").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+
+ID = "normal-val-better-than-train"
+AREA = "evaluation"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+KNOBS = {
+    "augment.mixup": "mixup",
+    "augment.cutmix": "cutmix",
+    "augment.dropout": "dropout",
+    "augment.drop_path": "stochastic depth",
+    "augment.random_erasing": "random erasing",
+    "loss.label_smoothing": "label smoothing",
+}
+
+
+def expect(case: Case) -> str:
+    """Only where a setting explains it: without one the pattern stays a note."""
+    if not case.found("val-below-train") or case.found("units-differ"):
+        return ""
+    active = [
+        f"{word} {value:g}"
+        for knob, word in KNOBS.items()
+        if isinstance(value := case.knob(knob), (int, float)) and value > 0
+    ]
+    if not active:
+        return ""
+    return f"validation better than training is expected here because {', '.join(active)} acts in training only"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")

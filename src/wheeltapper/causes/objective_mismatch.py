@@ -1,0 +1,58 @@
+"""The loss trains another quantity than the one that is used.
+
+## What happens
+A wrapper returns the denoised image while the loss compares it with the target of the raw network; noise,
+velocity and image are mixed up; training and sampling use other scales. The loss falls, the result is wrong.
+
+## How it shows
+The loss falls or looks plausible while what is sampled or scored is bad from the start, or the loss stays above
+that of predicting nothing.
+
+## What else looks like this
+A learning rate that is far too low, an evaluation that is broken in another way, too little training.
+
+## When this is wrong
+One denoising step through the sampling code has the same error as through the training code.
+
+## Fix
+Write down what the network outputs, and use that one definition in loss and sampler.
+
+## Trial
+Denoise the same noisy items through training and sampling code: the errors must agree to numerical precision.
+
+## References
+KNOWLEDGE DIF-06, DIF-03, DIF-07; CASES §2.0 claim 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "objective-mismatch"
+AREA = "objective"
+EXPLAINS = ("worse-than-trivial", "diverged", "spiked", "declined-after-peak", "first-loss-odd")
+PRIOR = -4.0
+TRIAL = "denoise the same items through training and sampling code: the errors must agree to numerical precision"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    found = case.audited("objective-preconditioner-mismatch")
+    task = case.get("task")
+    if not found and (task is None or not task.diffusion):
+        return Excluded("not known to be a diffusion model, and no code shows two definitions of the output")
+    # A suspected finding rests on two definitions that contradict each other in the text of one program; which
+    # of them is built is open, so it is strong and not decisive.
+    return [
+        Evidence(8.0 if f.grade == "is" else 4.5, f.summary, "proof" if f.grade == "is" else "code", f.places)
+        for f in found
+    ]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy("Let loss and sampler use one definition of the network's output.", (), "safe",
+               "one-step errors agree between training and sampling code"),
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""The run needs more memory than there is.
+
+## What happens
+Weights, optimizer state, activations and fragments together pass the limit at some batch: the largest one, the
+first validation, the first step of the optimizer.
+
+## How it shows
+The log ends with an out-of-memory error, or the system killed the process without a word from Python.
+
+## What else looks like this
+A leak (memory grew for long before), another job on the same device, a limit of the scheduler.
+
+## When this is wrong
+The log ends with another error.
+
+## Fix
+A smaller batch with accumulation to the same effective size, activation checkpointing, lower precision,
+validation without gradients.
+
+## Trial
+One step with the largest batch, then one validation: minutes.
+
+## References
+KNOWLEDGE SYS-04, SYS-05; PyTorch notes on CUDA memory management.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import messages_like
+from wheeltapper.finding import Edit, Evidence, Place, Remedy
+
+ID = "out-of-memory"
+AREA = "system"
+EXPLAINS = ("crashed",)
+PRIOR = -2.0
+TRIAL = "one step with the largest batch, then one validation: minutes"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    if not case.found("crashed"):
+        return Excluded("the program did not die")
+    said = [e for e in case.run.events if e.kind == "oom"]
+    if said:
+        last = said[-1]
+        words = last.text.strip().splitlines()[-1][:160] if last.text.strip() else "out of memory"
+        return [Evidence(9.0, f"the log says so: {words}", "proof", (Place(last.file, last.line),))]
+    killed = messages_like(case.run, r"\bkilled\b|oom-?kill|exit(ed)? (with )?(code|status)? ?137|signal 9")
+    if killed:
+        return [Evidence(3.0, "the process was killed from outside, as the system does when memory is full", "killed",
+                         (Place(killed[-1].file, killed[-1].line),))]  # fmt: skip
+    return Excluded("the log ends with another error")
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    each, steps = case.knob("batch.per_device"), case.knob("batch.accumulation")
+    if isinstance(each, int) and each >= 2 and each % 2 == 0 and isinstance(steps, int) and steps >= 1:
+        edits = (Edit("batch.per_device", each, each // 2), Edit("batch.accumulation", steps, 2 * steps))
+        return (Remedy("Half the batch and twice the accumulation: the same effective batch.", edits, "safe",
+                       "peak memory falls, the curve stays"),)  # fmt: skip
+    return (Remedy("Halve the batch, or save memory by activation checkpointing.", (), "try", "peak memory falls"),)

@@ -1,0 +1,60 @@
+"""Every process shuffles the sharded data with a seed of its own.
+
+## What happens
+A distributed sampler cuts one permutation into shards. With a permutation per process the shards overlap:
+of W processes an epoch sees 1 − (1 − 1/W)^W of the data, two thirds of it for 8, and parts several times.
+
+## How it shows
+Progress per epoch is slower than in the same recipe on one device; an epoch counts items twice.
+
+## What else looks like this
+A smaller data set, a learning rate that was not scaled with the batch.
+
+## When this is wrong
+The data are sharded before the sampler sees them, or one process trains.
+
+## Fix
+One seed for the sampler on all processes; seeds per process belong to augmentation.
+
+## Trial
+Collect the indices of one epoch from all processes: repeats decide.
+
+## References
+KNOWLEDGE TRN-10, DAT-08, DAT-09.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.simulate.arithmetic import sampler_coverage
+
+ID = "per-rank-seed"
+AREA = "data"
+EXPLAINS = ("too-slow",)
+PRIOR = -6.0  # only the code can show it
+TRIAL = "collect the indices of one epoch from all processes: repeats decide"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    world = case.knob("world_size") or case.run.fact("world_size")
+    if world == 1:
+        return Excluded("one process trains")
+    out = proofs(case, "per-rank-sampler-seed", bits=9.0)
+    if out and isinstance(world, int) and 2 <= world <= 4096:
+        seen = sampler_coverage(world)
+        out.append(Evidence(1.0, f"with {world} processes an epoch sees {seen:.1%} of the data", "coverage"))
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Give the sampler the same seed on every process.",
+            (),
+            "safe",
+            "the indices of one epoch hold every item once",
+        ),
+    )
