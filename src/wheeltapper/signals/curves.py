@@ -15,6 +15,8 @@ PRIMARY = (
     "cer", "fid", "ssim", "lpips", "return", "success", "error", "rmse", "mae", "mse", "perplexity", "bits", "nll",
     "top5", "map75", "recall", "precision", "kid", "inception_score", "meteor", "cider", "niqe", "dists", "mape",
 )  # fmt: skip
+# Scores that move with a threshold or repeat another: they support a claim, they do not carry one.
+SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}
 # Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
 

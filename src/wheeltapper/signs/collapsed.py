@@ -8,7 +8,7 @@ The model is no better than untrained; only the checkpoints before the onset are
 
 ## How it decides
 At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the
-gain was real (more than five times the noise of an evaluation, and a percentage point at least). Episode
+gain was real (more than five times the noise of an evaluation, and a percentage point at least). Precision, recall and scores of parts support, they do not carry. Episode
 returns wander: they are judged on tenths of the run, the gain must exceed the spread of single episodes and a
 fifth of the level, and 85 % of it must be lost.
 
@@ -21,10 +21,13 @@ KNOWLEDGE OUT-02, OUT-11, ST-03, NORM-04.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding
 from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import SUPPORTING
 from wheeltapper.signals.statistics import badness, block_medians, fall_from_best, p_of_drop, robust_sigma
 from wheeltapper.signs import seen, where
 
@@ -41,7 +44,14 @@ def look(val_metrics: tuple[Series, ...]) -> Answer | list[Finding]:
         finding = _return(series) if series.quantity in ("return", "success") else _metric(series)
         if finding is not None:
             found.append(finding)
+    if found and not any(carries(f.series, val_metrics) for f in found):
+        found = [replace(f, severity="watch") for f in found]
     return found[:3] or Clear("no metric fell back to where it began")
+
+
+def carries(name: str | None, scores: tuple[Series, ...]) -> bool:
+    """Precision and recall move with a threshold: they support a claim, they do not carry one."""
+    return any(s.name == name and s.quantity not in SUPPORTING and not s.part for s in scores)
 
 
 def _metric(series: Series) -> Finding | None:

@@ -15,7 +15,7 @@ that starts from pretrained weights gains little, and loses half of it by chance
 validation scores hold a decent level (a share above 30 %) a rising loss stays a watch, because a loss that
 rises while accuracy holds is over-confidence, not a worse model (OUT-10b). Fewer than six evaluations hardly
 show their own noise, so only a fall of 45 % of the gain counts there; and a score of a part (one class, one
-size of object) counts only beside a score of the whole.
+size of object), or one that moves with a threshold (precision, recall), counts only beside a score of the whole.
 
 ## When it is wrong
 The validation set changed; the metric is evaluated on a different difficulty; the learning rate is still
@@ -31,6 +31,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import SUPPORTING
 from wheeltapper.signals.statistics import Fall, badness, fall_from_best
 from wheeltapper.signs import seen, where
 
@@ -62,9 +63,13 @@ def look(
         only_loss = series.quantity == "loss" and bool(held)
         ill = _size(series, fall) >= ILL and not (only_loss and any(_decent(s) for s in held))
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
-        ill = ill and (not series.part or any(not other.part for other, _ in fallen))
+        ill = ill and (_carries(series) or any(_carries(other) for other, _ in fallen))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _carries(series: Series) -> bool:
+    return not series.part and series.quantity not in SUPPORTING
 
 
 def _decent(series: Series) -> bool:

@@ -10,7 +10,8 @@ A loss that is NaN to the end means the weights are NaN: nothing after the onset
 ## How it decides
 Exact. Non-finite from some point to the end is ill. Non-finite that clears again, with the curve back at
 its level, is a watch: one poisoned batch in a running average, or a step that the loss scaler skipped.
-Non-finite on a fixed share of rows from the first row on is a placeholder for "not measured here".
+A validation loss that is NaN while a
+validation score is as good as before is a watch too: the loss is at fault, not the model. Non-finite on a fixed share of rows from the first row on is a placeholder for "not measured here".
 
 ## When it is wrong
 A logger that prints NaN for "no value" only late in the run. Gradient norms are never ill by themselves:
@@ -22,6 +23,8 @@ KNOWLEDGE OUT-01, AMP-05, AMP-14; ECOSYSTEM §0 (loggers that hide NaN).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding
@@ -32,14 +35,34 @@ ID = "not-finite"
 LIVE = True
 
 
-def look(judged: tuple[Series, ...]) -> Answer | list[Finding]:
+def look(judged: tuple[Series, ...], val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
     found = [finding for series in judged if (finding := _one(series)) is not None]
+    found = [_softened(f, judged, val_metrics) for f in found]
     if not found:
         return Clear("every logged value is finite")
     whole = [f for f in found if f.severity == "ill"]
     # One NaN spreads to every series of the row: the first to fall is the finding, the rest are its echo.
     first = sorted(whole or found, key=lambda f: (f.series is not None and "." in f.series, f.onset or 0))
     return first[:6]
+
+
+def _softened(finding: Finding, judged: tuple[Series, ...], scores: tuple[Series, ...]) -> Finding:
+    """A validation loss that is NaN while a validation score is as good as before is a fault of that loss."""
+    series = next((s for s in judged if s.name == finding.series), None)
+    if finding.severity != "ill" or series is None or series.split == "train":
+        return finding
+    for score in scores:
+        at = score.on(series.clock)
+        if score.quantity == "loss" or at is None or finding.onset is None or score.better != "up":
+            continue
+        before, after = (
+            score.values[(at < finding.onset) & score.finite],
+            score.values[(at >= finding.onset) & score.finite],
+        )
+        best = float(before.max()) if len(before) else 0.0
+        if len(after) >= 3 and float(np.median(after[-3:])) >= max(0.8 * best, 1e-9):
+            return replace(finding, severity="watch", summary=f"{finding.summary}; {score.name} is not hurt by it")
+    return finding
 
 
 def _one(series: Series) -> Finding | None:
