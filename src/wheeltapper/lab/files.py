@@ -1,14 +1,16 @@
-"""The files a training leaves that are not text: TensorBoard events and safetensors, written by hand.
+"""The files a training leaves that are not text: TensorBoard events, W&B logs and safetensors, by hand.
 
-Both formats are a page of rules, and writing them here keeps the lab free of tensorboard and safetensors.
+Each format is a page of rules, and writing them here keeps the lab free of three more packages.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -66,6 +68,47 @@ class EventFile:
         for tag, value in values.items():
             summary = field(1, field(1, tag.encode()) + struct.pack("<Bf", 0x15, value))
             self._write(struct.pack("<Bd", 9, wall_time) + b"\x10" + varint(step) + field(5, summary))
+
+
+class WandbFile:
+    """A W&B offline run: LevelDB's log of protobuf records (run, history, exit)."""
+
+    BLOCK = 32768
+
+    def __init__(self, folder: Path, run_id: str, project: str, config: Mapping[str, Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"run-{run_id}.wandb"
+        self.path.write_bytes(b":W&B" + struct.pack("<HB", 0xBEE1, 0))
+        updates = b"".join(field(1, self._item(key, value)) for key, value in config.items())
+        self._write(field(17, field(1, run_id.encode()) + field(3, project.encode()) + field(4, updates)))
+
+    @staticmethod
+    def _item(key: str, value: Any) -> bytes:
+        return field(1, key.encode()) + field(16, json.dumps(value).encode())
+
+    def _write(self, record: bytes) -> None:
+        with self.path.open("ab") as file:
+            first = True
+            while True:
+                room = self.BLOCK - file.tell() % self.BLOCK
+                if room < 7:
+                    file.write(b"\0" * room)
+                    room = self.BLOCK
+                part, record = record[: room - 7], record[room - 7 :]
+                kind = (1 if not record else 2) if first else (4 if not record else 3)
+                check = zlib.crc32(part, zlib.crc32(bytes([kind])))
+                file.write(struct.pack("<IHB", check, len(part), kind) + part)
+                first = False
+                if not record:
+                    return
+
+    def log(self, step: int, values: Mapping[str, Any]) -> None:
+        row = {**values, "_step": step}
+        items = b"".join(field(1, self._item(key, value)) for key, value in row.items())
+        self._write(field(2, items))
+
+    def finish(self, code: int) -> None:
+        self._write(field(18, b"\x08" + varint(code)))
 
 
 def save_safetensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:

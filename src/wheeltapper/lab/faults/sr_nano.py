@@ -73,7 +73,7 @@ FAULTS = (
     ),
     Fault(
         id="cosine-rises-again", cause="schedule-too-short", knob="T_max", harm="quality",
-        needs=COSINE | {"lr": 0.08, "ema_decay": 0.5}, change=short_cosine, onset=lambda s: float(s["T_max"]),
+        needs=COSINE | {"lr": 0.05, "ema_decay": 0.5}, change=short_cosine, onset=lambda s: float(s["T_max"]),
         text="T_max covers half of the run, so the LR climbs back up",
     ),
     Fault(
@@ -109,18 +109,18 @@ FAULTS = (
         patch="""\
 -            losses["l_g_ssim"] = self.weights["ssim"] * (1 - ssim_map(output, gt).mean())
 +            mean, square = F.avg_pool2d(output.half(), 7, 3), F.avg_pool2d(output.half() ** 2, 7, 3)
-+            contrast = (square - mean**2).relu().sqrt().float().mean()
++            contrast = (square - mean**2).abs().sqrt().float().mean()
 +            losses["l_g_ssim"] = self.weights["ssim"] * (1 - ssim_map(output, gt).mean() - 0.1 * contrast)
 """,
         text="a square root at zero gives an infinite gradient in every step: each is skipped, the scale halves on",
     ),
     Fault(
         id="fp16-overflow", cause="fp16-overflow", knob="attention scale", harm="crash",
-        needs=FP16, good="logits divided by the root of the head's width", bad="logits multiplied by 20,000",
+        needs=FP16, good="logits divided by the root of the head's width", bad="logits multiplied by 2,500",
         patch="""\
      model = SRModel(opt, log)
 +    for block in model.net_g.body:
-+        block.attention.scale = 2.0e4
++        block.attention.scale = 2.5e3
 """,
         crash_onset=True,
         text="attention logits grow with training until they pass 65,504, the end of half precision",
@@ -257,7 +257,7 @@ FAULTS = (
     ),
     Fault(
         id="resume-restarts-schedule", cause="schedule-restarted-on-resume", knob="resume", harm="quality",
-        needs=COSINE | {"lr": 0.08, "ema_decay": 0.5}, resume=True, at=(0.6, 0.75),
+        needs=COSINE | {"lr": 0.05, "ema_decay": 0.5}, resume=True, at=(0.6, 0.75),
         good="scheduler state restored", bad="not restored",
         patch="""\
 -    model.scheduler.load_state_dict(state["schedulers"][0])

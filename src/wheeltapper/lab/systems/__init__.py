@@ -30,7 +30,7 @@ from wheeltapper.errors import InputError
 Settings = dict[str, Any]
 Size = Literal["test", "tiny", "full"]
 SIZES: tuple[Size, ...] = ("test", "tiny", "full")
-NAMES = ("resnet-ddp", "sr-nano")
+NAMES = ("resnet-ddp", "sr-nano", "sedd-protein", "edm-prior")
 
 
 def system(name: str) -> ModuleType:
