@@ -61,3 +61,12 @@ def test_a_script_beside_the_log_is_remembered(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('hello')\n")
     (run,) = read_runs(tmp_path)
     assert [Path(s).name for s in run.scripts] == ["train.py"]
+
+
+def test_event_files_kept_apart_belong_to_the_run_of_the_same_name(tmp_path: Path) -> None:
+    for folder in ("experiments/x2", "tb_logger/x2"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "history.csv").write_text(ROWS)
+    (run,) = read_runs(tmp_path)
+    assert run.name == "x2"
+    assert len(run.series["train/loss"]) == 8

@@ -40,7 +40,7 @@ def test_known_names(raw: str, quantity: str, split: str | None, part: str | Non
     assert (meaning.quantity, meaning.split, meaning.part, meaning.better) == (quantity, split, part, better)
 
 
-@pytest.mark.parametrize("raw", ["fancy_index", "glossy", "cost", "dynamic_weight_l_g_l1", "temperature"])
+@pytest.mark.parametrize("raw", ["fancy_index", "glossy", "cost", "dynamic_weight_l_g_l1", "dynamic_weight_l_g_ssim", "temperature"])
 def test_what_is_not_known_has_no_direction(raw: str) -> None:
     assert meaning_of(raw).better in ("unknown", "neither")
     assert meaning_of(raw).quantity is None

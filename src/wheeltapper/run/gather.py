@@ -40,6 +40,7 @@ PART_OF_RUN = re.compile(
     r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags)$",
     re.IGNORECASE,
 )
+APART = {"tb_logger", "tensorboard", "tb_logs", "tb", "events"}  # where frameworks keep event files of all runs
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
@@ -68,7 +69,7 @@ def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None
             scripts[home].append(str(file))
         found = [r for r in readings_of(file) if _tells_something(r)]
         groups[home] += found
-    runs = _runs_of(groups, scripts, top)
+    runs = _runs_of(_rejoined(groups), scripts, top)
     if not runs:
         raise NothingToRead(
             f"{top} holds {len(files)} files and none of them reads as a log, a config or a checkpoint of a run.",
@@ -134,6 +135,17 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
 
 def _worth_opening(name: str) -> bool:
     return Path(name).suffix.lower() not in SKIP_ENDINGS
+
+
+def _rejoined(groups: dict[Path, list[Reading]]) -> dict[Path, list[Reading]]:
+    """BasicSR keeps experiments/<name>/ and tb_logger/<name>/: one run in two places, known by its name."""
+    out = dict(groups)
+    for home in groups:
+        if home.parent.name in APART:
+            others = [h for h in out if h != home and h.name == home.name and h.parent.parent == home.parent.parent]
+            if len(others) == 1:
+                out[others[0]] = [*out[others[0]], *out.pop(home)]
+    return out
 
 
 def _home(file: Path, top: Path) -> Path:

@@ -165,6 +165,8 @@ _HEADS = {
 }
 # ultralytics spells some components of the loss without the word: "train/box_om", "val/dfl".
 _BARE_LOSS = re.compile(r"^(box|cls|dfl|obj|seg|pose|kobj|l1|l2)(_(om|oo))?$")
+# A weight of a loss is not that loss: "dynamic_weight_l_g_ssim" is a setting that changes.
+_SETTING_WORDS = {"weight", "weights", "lambda", "coef", "coeff", "factor", "threshold", "target"}
 # Objectives that logs call by their own name.
 _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
@@ -213,6 +215,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
     if known is not None:
         where = None if known.name in _NO_SPLIT else split or known.home
         return Meaning(known.name, where, None, unit or known.unit, known.better, window)
+    if _SETTING_WORDS & set(words):
+        return Meaning(None, split, None, unit, "neither", window)
     # "loss" as a word of its own, or as the head or tail of one: a component of the loss.
     for i, word in enumerate(words):
         if word in {"loss", "losses"} or (word.endswith("loss") and word not in {"ploss", "closs"}):
