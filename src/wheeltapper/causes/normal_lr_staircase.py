@@ -1,0 +1,67 @@
+"""A step in the curves at a cut of the learning rate is expected.
+
+## What happens
+When the rate is cut, the noise that it made disappears at once: loss and score jump to a better level.
+
+## How it shows
+A sudden improvement within a few rows of a cut.
+
+## What else looks like this
+A change of data or of the loss at the same time.
+
+## When this is wrong
+The improvement comes before the cut.
+
+## Fix
+Nothing to mend.
+
+## Trial
+None needed.
+
+## References
+KNOWLEDGE OUT-22, SCH-16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import badness, noise_of
+
+ID = "normal-lr-staircase"
+AREA = "schedule"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+ROWS, Z = 5, 3.0  # rows on each side; times the noise of their medians
+
+
+def expect(case: Case) -> str:
+    shape, lr = case.get("lr_shape"), case.get("lr")
+    if shape is None or lr is None or not shape.cuts:
+        return ""
+    curves: list[Series | None] = [case.get("main_metric"), case.get("train_loss")]
+    for series in curves:
+        at = None if series is None else series.on(lr.clock)
+        if series is None or at is None:
+            continue
+        x, spots = badness(series.values[series.finite], series.better), at[series.finite]
+        for cut in shape.cuts:
+            before, after = x[spots < cut.at][-ROWS:], x[spots >= cut.at][:ROWS]
+            if len(before) < 3 or len(after) < 3:
+                continue
+            gain = float(np.median(before) - np.median(after))
+            if gain > Z * max(noise_of(x[spots < cut.at]).sigma, 1e-12):
+                return f"the step of {series.name} at {cut.at:g} is expected: the learning rate is cut {1 / cut.ratio:.3g}-fold there"
+    return ""
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")

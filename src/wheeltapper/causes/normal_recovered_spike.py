@@ -1,0 +1,46 @@
+"""A spike of the loss that recovers is normal.
+
+## What happens
+A hard batch or a step that was too long lifts the loss for a few rows; the optimizer finds its way back.
+
+## How it shows
+The loss leaves its band and returns to it.
+
+## What else looks like this
+A spike that stays, or spikes that come ever more often.
+
+## When this is wrong
+The level after the spike is higher than before.
+
+## Fix
+Nothing to mend.
+
+## Trial
+None needed.
+
+## References
+KNOWLEDGE OUT-05, NORM-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence
+
+ID = "normal-recovered-spike"
+AREA = "learning rate"
+NORMAL = True
+EXPLAINS: tuple[str, ...] = ()
+PRIOR = 0.0
+TRIAL = ""
+
+
+def expect(case: Case) -> str:
+    spikes = [f for f in case.found("spiked", severity="note") if not f.numbers.get("stays", 1.0)]
+    return f"{spikes[0].summary}: no harm was done, as such spikes do in sound runs" if spikes else ""
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    return Excluded("a normal pattern")
