@@ -85,7 +85,7 @@ def mentions(program: Program, node: ast.expr, pattern: re.Pattern[str], depth: 
 
 
 def nodes_of(program: Program, *types: type[ast.AST]) -> Iterator[ast.AST]:
-    for node in program.script_of:
+    for node in program.live_nodes():
         if isinstance(node, types):
             yield node
 

@@ -37,6 +37,7 @@ class Trace:
     acts: list[tuple[ast.AST, str]] = field(default_factory=list)
     shows: list[ast.AST] = field(default_factory=list)
     named: list[ast.AST] = field(default_factory=list)  # formatted into the name of a file or a run
+    decides_shows: list[ast.AST] = field(default_factory=list)  # decides only whether something is shown
     rests: set[Rest] = field(default_factory=set)  # everywhere it came to rest
 
 
@@ -48,6 +49,9 @@ class Flow:
     aliases: dict[str, set[Rest]] = field(default_factory=lambda: defaultdict(set))
     boxes: set[Rest] = field(default_factory=set)  # everywhere a configuration rests, from the first pass
     _box_traces: dict[Rest, Trace] = field(default_factory=dict)
+    _dicts: dict[str, ast.Dict] = field(default_factory=dict)
+    _owners: dict[str, set[Rest]] = field(default_factory=dict)
+    _tracing: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.starts_programs = any(name in self.program.calls for name in words.STARTS_PROGRAMS) or any(
@@ -71,6 +75,52 @@ class Flow:
         if rest not in self._box_traces:
             self._box_traces[rest] = _Walk(self, frozenset(), whole=True).run([], [(rest, "box")])
         return self._box_traces[rest]
+
+    def owned(self, name: str, holder: ast.Dict) -> Rest:
+        """The rest of a key of one dictionary literal."""
+        key = f"dict:{self.program.script_of[holder].name}:{holder.lineno}:{holder.col_offset}"
+        self._dicts[key] = holder
+        return ("o", name, key)
+
+    def is_box(self, rest: Rest) -> bool:
+        """Whether a configuration rests here, as far as the first pass saw."""
+        return rest in self.boxes or (rest[0] == "f" and any(b[0] == "o" and b[1] == rest[1] for b in self.boxes))
+
+    def may_hold(self, node: ast.expr, owner: str) -> bool:
+        """Whether a read of a field can be of the given owner: a class, or a dictionary literal."""
+        base = _base(node)
+        if base is None:
+            return True
+        if owner not in self._dicts:
+            other = self.program.class_of(base)
+            return other is None or self._related(other, owner)
+        if owner in self._tracing:
+            return True
+        self._tracing.add(owner)
+        holder = self._dicts[owner]
+        if owner not in self._owners:
+            self._owners[owner] = _Walk(self, frozenset(), whole=True).run([(holder, "box")], []).rests
+        self._tracing.discard(owner)
+        rests = self._owners[owner]
+        rest = self.program.rest_of(base)
+        if rest is None:
+            name = callee(base) if isinstance(base, ast.Call) else ""
+            return not (isinstance(base, ast.Call) and self.program.functions.get(name)) or ("r", name) in rests
+        owner_class = self.program.class_of(base)
+        held = {r[:2] for r in rests}
+        if rest in rests or rest in held or ("i", owner_class) in rests or (rest[0] == "f" and ("o", rest[1]) in held):
+            return True
+        return any("load" in dotted_name(v) for v in self.program.writes.get(rest, []))
+
+    def _related(self, a: str, b: str) -> bool:
+        return a == b or a in self._ancestors(b) or b in self._ancestors(a) or bool(self._ancestors(a) & self._ancestors(b))
+
+    def _ancestors(self, name: str, depth: int = 0) -> set[str]:
+        cls = self.program.classes.get(name)
+        if cls is None or depth > 8:
+            return set()
+        ours = {b for b in cls.bases if b in self.program.classes}
+        return ours | {a for b in ours for a in self._ancestors(b, depth + 1)}
 
     def field_trace(self, name: str) -> Trace:
         """Where whatever is read under this attribute or key goes."""
@@ -103,7 +153,7 @@ class _Walk:
                 self.read(rest, form)
             if not self.queue:  # a box unpacked late may feed parameters from fields read early
                 for seen, kind in list(self.seen):
-                    if seen[0] == "f" and kind != "box":
+                    if seen[0] in "fo" and kind != "box":
                         for alias in self.flow.aliases.get(seen[1], ()):
                             self.rest(alias, kind)
         return self.out
@@ -121,10 +171,21 @@ class _Walk:
         if rest[0] == "f":
             for alias in self.flow.aliases.get(rest[1], ()):
                 self.rest(alias, form)
+        elif rest[0] == "o":
+            self.read_owned(rest, form)
         elif rest[0] == "r":
             self.read_returned(rest[1], form)
         elif rest[0] == "i":
             self.read_instance(rest[1], form)
+
+    def read_owned(self, rest: Rest, form: Form) -> None:
+        """A field of one dictionary or of instances of one class: only reads that may be of that one count."""
+        _, name, owner = rest
+        for node in list(self.flow.program.reads.get(("f", name), [])):
+            if self.flow.may_hold(node, owner):
+                self.climb(node, form)
+        for alias in self.flow.aliases.get(name, ()):
+            self.rest(alias, form)
 
     def read_returned(self, name: str, form: Form) -> None:
         program = self.flow.program
@@ -139,6 +200,8 @@ class _Walk:
             self.climb(node, form)
         if not calls and not loose:
             for func in program.functions[name]:
+                if func.scope not in program.reachable:
+                    continue
                 self.acts(func.node, f"returned by {name}(), which something outside calls")
 
     def read_instance(self, name: str, form: Form) -> None:
@@ -312,7 +375,7 @@ class _Walk:
     def into_dict(self, node: ast.AST, parent: ast.Dict, form: Form) -> tuple[ast.AST, Form]:
         for key, value in zip(parent.keys, parent.values, strict=True):
             if value is node and (text := constant_text(key)) is not None:
-                self.rest(("f", text), form)
+                self.rest(self.flow.owned(text, parent), form)
         return parent, "box"
 
     def comprehension(self, node: ast.AST, parent: ast.comprehension, form: Form) -> tuple[ast.AST, Form] | None:
@@ -351,7 +414,8 @@ class _Walk:
         holder = self.flow.program.rest_of(base)
         is_self = isinstance(base, ast.Name) and base.id in ("self", "cls")
         if name is not None:
-            self.rest(("f", name), form)
+            owner = self.flow.program.class_of(base) if is_self else None
+            self.rest(("o", name, owner) if owner else ("f", name), form)
         elif form in ("value", "text"):
             self.acts(target, "stored under a name made at run time")
             return
@@ -370,7 +434,7 @@ class _Walk:
         rest = program.rest_of(base)
         if rest is None:
             return False
-        if rest in self.flow.boxes or rest in self.out.rests and (rest, "box") in self.seen:
+        if self.flow.is_box(rest) or (rest, "box") in self.seen:
             return True
         last = rest[-1]
         if last in ("environ", "defaults", "param_groups"):
@@ -418,7 +482,9 @@ class _Walk:
             case ast.Pass() | ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant()):
                 return
             case ast.Expr(value=ast.Call() as call) if self.shows(call):
-                self.out.shows.append(call)
+                if self.saves(call):
+                    self.acts(branch, "decides what is saved")
+                self.out.decides_shows.append(call)
             case ast.If(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
                 if isinstance(statement, ast.For) and not self.quiet(statement.iter):
                     self.acts(branch, "decides what runs")
@@ -458,7 +524,17 @@ class _Walk:
             return True
         if receiver.endswith("wandb.config") or (name == "update" and "wandb" in receiver):
             return True
-        return name in words.SAVES and bool(words.SAVERS.search(receiver)) and not self.flow.starts_programs
+        return self.saves(call) and not self.flow.starts_programs
+
+    def saves(self, call: ast.Call) -> bool:
+        receiver = dotted_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        return callee(call) in words.SAVES and bool(words.SAVERS.search(receiver))
+
+    def names_the_place(self, node: ast.AST, call: ast.Call, keyword: ast.keyword | None) -> bool:
+        """Whether an argument says where something is saved or recorded, and is not what is recorded."""
+        if callee(call) == "init_trackers":
+            return keyword.arg != "config" if keyword is not None else node in call.args[:1]
+        return self.saves(call) and keyword is None and node in call.args[1:]
 
     def passed(self, node: ast.AST, call: ast.Call, keyword: ast.keyword | None, form: Form) -> tuple[ast.AST, Form] | None:
         program = self.flow.program
@@ -470,6 +546,11 @@ class _Walk:
                 self.enter(node, call, keyword, func, form)
             return None
         if self.shows(call) or (name == "init" and "wandb" in dotted and keyword is not None and keyword.arg == "config"):
+            if self.names_the_place(node, call, keyword):
+                self.out.named.append(call)
+                if form != "text":
+                    self.acts(call, f"names what {dotted}() writes")
+                return None
             self.out.shows.append(call)
             if name == "init" and form == "box":
                 self.rest(("f", "config"), "box")  # comes back as wandb.config
@@ -662,6 +743,18 @@ class _Walk:
                 self.acts(call, "given to a call made later")
         if not funcs:
             self.acts(call, f"given to {dotted_name(call.func)}()")
+
+
+def _base(node: ast.expr) -> ast.expr | None:
+    """The object a field is read from; None where the read does not say."""
+    match node:
+        case ast.Attribute(value=base) | ast.Subscript(value=base):
+            return base
+        case ast.Call(func=ast.Attribute(value=base, attr="get" | "pop" | "setdefault")):
+            return base
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[base, *_]):
+            return base
+    return None
 
 
 def _is_callee(program: Program, node: ast.expr) -> bool:

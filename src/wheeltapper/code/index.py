@@ -6,25 +6,32 @@ import ast
 import re
 from collections import defaultdict
 
+from wheeltapper.code import vocabulary as words
 from wheeltapper.code.program import Class, Func, Function, Program, Rest, callee, constant_text, dotted_name
 from wheeltapper.code.scripts import Launch, Script, Sources
 
 DOTTED = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+LIBRARIES = {"torch", "torchvision", "numpy", "transformers", "timm", "math", "os", "sys", "pytorch_lightning", "lightning"}
+QUIET_DECORATORS = {
+    "property", "staticmethod", "classmethod", "dataclass", "no_grad", "inference_mode", "abstractmethod", "contextmanager",
+    "lru_cache", "cache", "cached_property", "wraps", "setter", "overload", "override", "final", "total_ordering", "compile", "jit",
+}  # fmt: skip
+MAY_TRAIN = re.compile(r"backward\(|Trainer\b|LightningModule|\.fit\(|Learner\b|Runner\b")  # cheap; objects.trains decides
 DYNAMIC = re.compile(r"getattr\(|\.get\([a-z_]+[,)]|\[[a-z_]+\]")
 
 
 def programs_of(sources: Sources) -> list[Program]:
-    """One program for each entry script: one that runs when started, or that nothing else imports."""
+    """One program for each entry script that may train: one that runs when started, or that nothing else imports."""
     by_tail = defaultdict(list)
     for script in sources.scripts:
         for cut in range(len(script.module)):
             by_tail[".".join(script.module[cut:])].append(script)
     uses: dict[str, list[Script]] = {}
     for script in sources.scripts:
-        found = [s for wanted in _imported_modules(script) for s in by_tail.get(wanted, []) if s is not script]
+        found = [s for wanted in _imported_modules(script) for s in _nearest(script, by_tail.get(wanted, []))]
         uses[script.name] = list({s.name: s for s in found}.values())
     imported = {s.name for found in uses.values() for s in found}
-    entries = [s for s in sources.scripts if _starts(s) or s.name not in imported]
+    entries = [s for s in sources.scripts if starts(s) or s.name not in imported]
     out = []
     for entry in entries:
         closure = {entry.name: entry}
@@ -34,8 +41,21 @@ def programs_of(sources: Sources) -> list[Program]:
                 if other.name not in closure:
                     closure[other.name] = other
                     queue.append(other)
-        out.append(program_of(entry, tuple(closure.values()), sources.launches))
+        if any(MAY_TRAIN.search(script.text) for script in closure.values()):
+            out.append(program_of(entry, tuple(closure.values()), sources.launches))
     return out
+
+
+def _nearest(script: Script, candidates: list[Script]) -> list[Script]:
+    """Of several modules of one name, those that share most of their path with the importer."""
+
+    def shared(other: Script) -> int:
+        pairs = zip(script.module[:-1], other.module[:-1], strict=False)
+        return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(script.module), len(other.module)) - 1)
+
+    others = [c for c in candidates if c is not script]
+    best = max(map(shared, others), default=0)
+    return [c for c in others if shared(c) == best]
 
 
 def program_of(entry: Script, scripts: tuple[Script, ...], launches: tuple[Launch, ...] = ()) -> Program:
@@ -44,17 +64,17 @@ def program_of(entry: Script, scripts: tuple[Script, ...], launches: tuple[Launc
         program.modules.update(".".join(script.module[cut:]) for cut in range(len(script.module)))
         program.imported[script.name] = _import_table(script)
         _visit(program, script, script.tree, None, None)
+    program.reachable = _reachable(program)
     accessors = _accessors(program)
-    for script in scripts:
-        for node in script.parents:
-            _note(program, node, accessors)
+    for node in program.live_nodes():
+        _note(program, node, accessors)
     for calls in program.calls.values():
         for call in calls:
             _bind(program, call)
     return program
 
 
-def _starts(script: Script) -> bool:
+def starts(script: Script) -> bool:
     return any(isinstance(n, ast.If) and "__name__" in ast.unparse(n.test) for n in script.tree.body)
 
 
@@ -106,6 +126,7 @@ def _function(program: Program, script: Script, node: Function, owner: Class | N
     name = getattr(node, "name", "<lambda>")
     scope = f"{script.name}:{node.lineno}:{node.col_offset}:{name}"
     inner = Func(node, script, name, scope, owner.name if owner else None)
+    program.scopes[scope] = inner
     if name != "<lambda>":
         program.functions[name].append(inner)
         if owner is not None:
@@ -143,15 +164,89 @@ def _accessors(program: Program) -> set[str]:
         name
         for name, funcs in program.functions.items()
         for func in funcs
-        if func.params and DYNAMIC.search(ast.unparse(func.node))
+        if func.params and DYNAMIC.search(_text(func))
     }
+
+
+def _reachable(program: Program) -> set[str]:
+    """Scopes of the functions that starting the entry can come to, by the names its code mentions.
+
+    An entry imports a package for one of its functions; what the others of that package read is no use
+    of this program's options. A function counts as soon as its name stands anywhere in reachable code,
+    a method as soon as its class does too. A class built on one from outside may have any of its methods
+    called from there. Names made at run time, or no start to begin from, make everything reachable.
+    """
+    every = {f.scope for funcs in program.functions.values() for f in funcs}
+    if not starts(program.entry):
+        return every
+    mentioned: set[str] = set()
+    inside: dict[str | None, set[str]] = defaultdict(set)
+    for node, func in program.func_of.items():
+        name = _mention(node) if not _in_all(program, node) else set()
+        if name:
+            inside[func.scope if func else None].update(name)
+    mentioned |= inside[None]
+    reached: set[str] = set()
+    while True:
+        fresh = {s for s in every - reached if _is_mentioned(program, program.scopes[s], mentioned, reached)}
+        if not fresh:
+            return reached
+        reached |= fresh
+        for scope in fresh:
+            mentioned |= inside[scope]
+
+
+def _mention(node: ast.AST) -> set[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.Constant(value=str(text)) if text.isidentifier():
+            return {text}  # getattr(module, "Trainer"), a registry
+        case ast.ImportFrom(names=names):
+            return {a.name for a in names if a.asname}
+    return set()
+
+
+def _in_all(program: Program, node: ast.AST) -> bool:
+    """A name in `__all__`: exported, not used."""
+    if not isinstance(node, ast.Constant):
+        return False
+    up = program.parent(program.parent(node) or node)
+    return isinstance(up, ast.Assign) and "__all__" in ast.unparse(up.targets[0])
+
+
+def _is_mentioned(program: Program, func: Func, mentioned: set[str], reached: set[str]) -> bool:
+    outer = program.func_of[func.node]
+    if outer is not None and outer.scope not in reached:
+        return False
+    if any(_registers(d) for d in getattr(func.node, "decorator_list", [])):
+        return True
+    if func.owner is None:
+        return func.name in mentioned
+    cls = program.classes.get(func.owner)
+    if cls is None or any(_registers(d) for d in cls.node.decorator_list):
+        return True
+    family = {func.owner, *(c.name for c in program.classes.values() if func.owner in c.bases)}
+    if not family & mentioned:
+        return False
+    outside = any(base not in program.classes and base not in words.INERT_BASES for base in cls.bases)
+    return outside or func.name in mentioned or func.name.startswith("__") or func.name == "forward"
+
+
+def _registers(decorator: ast.expr) -> bool:
+    """A decorator that may hand the function or class to something else; the common ones do not."""
+    return dotted_name(decorator).split(".")[-1] not in QUIET_DECORATORS
+
+
+def _text(func: Func) -> str:
+    return "\n".join(func.script.lines[func.node.lineno - 1 : func.node.end_lineno])
 
 
 def _note(program: Program, node: ast.AST, accessors: set[str]) -> None:
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             program.reads[program.variable(name, node)].append(node)
-        case ast.Attribute(attr=name, ctx=ast.Load()):
+        case ast.Attribute(attr=name, ctx=ast.Load()) if not _of_library(program, node):
             program.reads["f", name].append(node)
         case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()):
             program.reads["f", name].append(node)
@@ -174,6 +269,14 @@ def _note(program: Program, node: ast.AST, accessors: set[str]) -> None:
             for key, value in zip(keys, values, strict=True):
                 if (text := constant_text(key)) is not None:
                     program.writes["f", text].append(value)
+
+
+def _of_library(program: Program, node: ast.Attribute) -> bool:
+    """`torch.optim.lr_scheduler` is a module of torch, and no read of an option called lr_scheduler."""
+    value: ast.expr = node.value
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name) and program.origin(node).split(".")[0] in LIBRARIES
 
 
 def _note_call(program: Program, call: ast.Call, accessors: set[str]) -> None:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wheeltapper.code.index import starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
 
@@ -22,6 +23,7 @@ What = Literal[
 ]  # fmt: skip
 MAX_DEPTH = 12
 MAX_EVENTS = 5000
+MAX_ENTERED = 4000  # functions entered in one walk; a program that calls itself in circles ends here
 CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"}
 NETWORK = re.compile(r"model|net|gen|disc|critic|encod|decod|backbone|head|actor|policy|student|teacher|ema|module|^[GDE]$|^m$", re.I)
 OWN_CLIP = re.compile(r"accelerator|fabric|engine|strategy|FSDP|self\.model$", re.I)
@@ -55,6 +57,7 @@ class Loop:
 
     events: list[Event] = field(default_factory=list)
     walked: list[tuple[ast.AST, bool]] = field(default_factory=list)  # every loop, and whether gradients are off in it
+    scopes: set[str] = field(default_factory=set)  # functions the walk entered
     complete: bool = True  # False: cut short, or a call we could not see into was handed an optimizer
 
     def of(self, *whats: What) -> list[Event]:
@@ -76,27 +79,28 @@ class Loop:
 def loop_of(program: Program, parts: list[Part]) -> Loop:
     walker = _Walker(program, parts)
     walker.block(program.entry.tree.body, {}, (), ())
-    if not walker.loop.backwards:
+    if not walker.loop.backwards and not starts(program.entry):
         _walk_uncalled(program, walker)
     return walker.loop
 
 
 def _walk_uncalled(program: Program, walker: _Walker) -> None:
     """Nothing trains from the top of the entry: start at functions that nobody in the program calls."""
-    for funcs in list(program.functions.values()):
-        for func in funcs:
-            if not program.calls.get(func.name) and _mentions_backward(program, func, 0):
-                walker.function(func, {}, (), ())
-
-
-def _mentions_backward(program: Program, func: Func, depth: int) -> bool:
-    for node in ast.walk(func.node):
-        if isinstance(node, ast.Call):
-            if callee(node) == "backward":
-                return True
-            if depth < 4 and any(_mentions_backward(program, f, depth + 1) for f in program.targets(node)[0]):
-                return True
-    return False
+    reaching = {func for call in program.calls.get("backward", []) if (func := program.func_of[call])}
+    grown = True
+    while grown:
+        names = {f.name for f in reaching}
+        more = {
+            func
+            for name in names
+            for call in program.calls.get(name, [])
+            if (func := program.func_of[call]) and func not in reaching
+        }
+        grown = bool(more)
+        reaching |= more
+    for func in sorted(reaching, key=lambda f: f.scope):
+        if not program.calls.get(func.name):
+            walker.function(func, {}, (), ())
 
 
 class _Walker:
@@ -107,13 +111,17 @@ class _Walker:
         self.loop = Loop()
         self.stack: list[Func] = []
         self.no_grad = 0
+        self.entered = 0
 
     # -- statements -----------------------------------------------------------------------------
 
     def function(self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
-        if func in self.stack or len(self.stack) >= MAX_DEPTH:
+        self.entered += 1
+        if func in self.stack or len(self.stack) >= MAX_DEPTH or self.entered > MAX_ENTERED:
+            self.loop.complete = self.loop.complete and self.entered <= MAX_ENTERED
             return
         self.stack.append(func)
+        self.loop.scopes.add(func.scope)
         quiet = any("no_grad" in ast.unparse(d) or "inference_mode" in ast.unparse(d) for d in getattr(func.node, "decorator_list", []))
         self.no_grad += quiet
         body = func.node.body

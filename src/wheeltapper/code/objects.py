@@ -82,7 +82,7 @@ def parts_of(program: Program, flow: Flow) -> list[Part]:
             if name == "Loader" and "ffcv" not in program.origin(call.func) and "yaml" in program.origin(call.func):
                 continue
             trace = flow.trace([(call, "value")], inert=INERT.get(kind, STATE))
-            names = frozenset(rest[-1] for rest in trace.rests if rest[0] in "vf")
+            names = frozenset(rest[1] if rest[0] == "o" else rest[-1] for rest in trace.rests if rest[0] in "vfo")
             out.append(Part(kind, name, call, names, trace))
     return out
 

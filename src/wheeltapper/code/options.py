@@ -50,7 +50,10 @@ class Usage:
 
     @property
     def acts(self) -> bool:
-        return bool(self.trace.acts) or bool(self.trace.named and not self.option.numeric) or bool(self.escapes)
+        if self.trace.acts or self.escapes or (self.trace.named and not self.option.numeric):
+            return True
+        # Deciding whether a line is printed is all that a log interval is for, and nothing for a clip norm.
+        return bool(self.trace.decides_shows) and not words.CORE.match(self.option.name)
 
 
 def options_of(program: Program) -> list[Option]:
@@ -160,8 +163,8 @@ def _dataclasses(program: Program) -> list[Option]:
         if not cls.is_dataclass or not set(cls.bases) <= {"object"} | set(program.classes):
             continue
         parsed = _is_parsed(program, cls)
-        if not parsed and not CONFIG_CLASS.search(cls.name):
-            continue
+        if not parsed and not (CONFIG_CLASS.search(cls.name) and program.calls.get(cls.name)):
+            continue  # not a config class, or one that this program never makes
         for item in cls.fields:
             assert isinstance(item.target, ast.Name)
             name = item.target.id
@@ -238,7 +241,7 @@ def _dict_keys(program: Program) -> list[Option]:
     the program is steered by, and not a record made for a logger.
     """
     out = []
-    for node in list(program.script_of):
+    for node in program.live_nodes():
         if not isinstance(node, ast.Dict) or len(node.keys) < 3 or not _is_config_dict(program, node):
             continue
         keys = [(k, t) for k in node.keys if (t := constant_text(k)) is not None]

@@ -77,6 +77,8 @@ class Program:
     script_of: dict[ast.AST, Script] = field(default_factory=dict, repr=False)
     func_of: dict[ast.AST, Func | None] = field(default_factory=dict, repr=False)
     locals_of: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    scopes: dict[str, Func] = field(default_factory=dict, repr=False)
+    reachable: set[str] = field(default_factory=set, repr=False)  # scopes of functions the entry can come to
     imported: dict[str, dict[str, str]] = field(default_factory=dict)  # script -> local name -> dotted origin
     modules: set[str] = field(default_factory=set)  # every tail of every module path: "train", "pkg.train"
 
@@ -150,10 +152,16 @@ class Program:
         if owner is not None:
             method = self.method(owner, name)
             return ([method], False) if method else ([], True)
-        if self.origin(call.func.value).lstrip(".") in self.modules:
+        if self._is_module(call.func.value):
             local = [f for f in ours if f.owner is None]
             return (local, False) if local else ([], True)
         return [f for f in ours if f.owner], True
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Whether an expression names an imported module of the program (and not a variable of that name)."""
+        head = dotted_name(node).split(".")[0]
+        imported = head in self.imported.get(self.script_of[node].name, {})
+        return imported and self.origin(node).lstrip(".") in self.modules
 
     def _named_functions(self, node: ast.expr) -> list[Func]:
         """Functions called through a table: `args.func(...)` after set_defaults, `MODES[mode](...)`."""
@@ -205,6 +213,25 @@ class Program:
             if not (isinstance(value, ast.Constant) and value.value is None)
         }
         return made.pop() if len(made) == 1 else None
+
+    def live_nodes(self) -> Iterator[ast.AST]:
+        """Every node of code that starting the entry can come to."""
+        dead: set[str] = set()
+        for scope, func in self.scopes.items():
+            if scope not in self.reachable and func.name != "<lambda>":
+                dead.add(scope)
+        buried = {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
+        for node, func in self.func_of.items():
+            if func is None or func.scope not in buried:
+                yield node
+
+    def _inside(self, func: Func, dead: set[str]) -> bool:
+        outer = self.func_of.get(func.node)
+        while outer is not None:
+            if outer.scope in dead:
+                return True
+            outer = self.func_of.get(outer.node)
+        return False
 
     def all_calls(self) -> Iterator[ast.Call]:
         for calls in self.calls.values():

@@ -55,12 +55,16 @@ class Code:
 
     @cached_property
     def parts(self) -> list[Part]:
-        self.usages  # fills flow.boxes, which the tracing of parts profits from  # noqa: B018
         return parts_of(self.program, self.flow)
 
     @cached_property
     def loop(self) -> Loop:
         return loop_of(self.program, self.parts)
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether starting the entry reaches a backward pass, or a framework that makes one."""
+        return self.by_framework or bool(self.loop.of("backward"))
 
     @cached_property
     def values(self) -> Values:
@@ -101,7 +105,8 @@ class Code:
 
     @cached_property
     def by_framework(self) -> bool:
-        return run_by_framework(self.program)
+        """Whether a framework owns the loop: one is used, and the program has no loop of its own."""
+        return run_by_framework(self.program) and not self.loop.backwards
 
     def made(self, *kinds: str) -> list[Part]:
         return [p for p in self.parts if p.kind in kinds or p.made_by in kinds]
@@ -124,15 +129,17 @@ def read_code(paths: Iterable[Path | str], configs: tuple[ConfigTree, ...] = ())
 
 
 def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> list[Code]:
-    out = []
-    for program in programs_of(sources):
-        if not trains(program):
-            continue
-        given: dict[str, Given] = {}
-        for launch in sources.launches:
-            for name, one in (given_by(launch, program.entry) or {}).items():
-                if name in given and given[name].value != one.value:
-                    one = Given(None, one.place)  # two launch scripts disagree: not known
-                given[name] = one
-        out.append(Code(program, configs, {k: v for k, v in given.items() if v.value is not None}))
-    return out
+    programs = [p for p in programs_of(sources) if trains(p)]
+    given: dict[str, dict[str, Given]] = {p.entry.name: {} for p in programs}
+    for launch in sources.launches:
+        started = {p.entry.name: found for p in programs if (found := given_by(launch, p.entry)) is not None}
+        near = {name: found for name, found in started.items() if Path(name).parent == launch.path.parent}
+        chosen = near if len(near) == 1 else started
+        if len(chosen) != 1:
+            continue  # several programs of that name: which one it starts is not known
+        for name, found in chosen.items():
+            for option, one in found.items():
+                before = given[name].get(option)
+                clash = before is not None and before.value != one.value
+                given[name][option] = Given(None, one.place) if clash else one  # two launch scripts disagree
+    return [Code(p, configs, {k: v for k, v in given[p.entry.name].items() if v.value is not None}) for p in programs]

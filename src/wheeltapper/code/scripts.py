@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from wheeltapper.sources.record import Note
@@ -34,7 +35,11 @@ class Script:
     text: str
     parents: dict[ast.AST, ast.AST] = field(repr=False)
 
-    @property
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
     def module(self) -> tuple[str, ...]:
         """The dotted module path as far as the path tells it: `pkg/train.py` -> ("pkg", "train")."""
         parts = list(Path(self.name).with_suffix("").parts)

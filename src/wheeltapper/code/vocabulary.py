@@ -88,3 +88,11 @@ ACCUMULATION = re.compile(
     re.I,
 )
 RESUME = re.compile(r"^(resume\w*|\w*_resume|auto_resume|resume_from\w*|load_checkpoint|checkpoint_resume|restart_from|continue_from)$", re.I)
+
+# The settings a run is known by. Not wired, they make it another run than was declared.
+CORE = re.compile(
+    r"^(lr|learning_rate|base_lr|max_lr|min_lr|lr_?scheduler\w*|scheduler|lr_schedule|(lr_)?warm_?up\w*|\w*_warmup(_steps|_epochs|_ratio)?|grad(ient)?_clip\w*|clip_grad\w*|clip_norm"
+    r"|max_grad_norm|ema_decay|use_ema|mixed_precision|use_amp|amp|fp16|bf16|precision|weight_decay|momentum|(train_)?batch_size|(num_|max_)?epochs|max_steps|seed"
+    r"|optimizer|label_smoothing|dropout|resume\w*|\w*_resume|auto_resume|restart_from|continue_from)$|" + ACCUMULATION.pattern,
+    re.I,
+)

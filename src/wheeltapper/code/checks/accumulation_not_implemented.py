@@ -64,7 +64,8 @@ def check(code: Code) -> Iterator[Finding]:
 
 def dead_accumulation(code: Code) -> list[Usage]:
     """Accumulation options that nothing acts on, provided no other accumulation option does."""
-    named = [u for u in code.usages if words.ACCUMULATION.match(u.option.name)]
+    named = [u for u in code.usages if words.ACCUMULATION.match(u.option.name) and u.option.kind != "dataclass"]
+    named = named or [u for u in code.usages if words.ACCUMULATION.match(u.option.name)]
     return [] if any(u.acts for u in named) or code.by_framework else named
 
 

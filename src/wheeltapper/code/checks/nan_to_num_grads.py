@@ -32,6 +32,9 @@ ID = "nan-to-num-grads"
 def check(code: Code) -> Iterator[Finding]:
     for name in ("nan_to_num", "nan_to_num_"):
         for call in code.program.calls.get(name, []):
+            func = code.program.func_of[call]
+            if func is not None and func.scope not in code.loop.scopes:
+                continue  # not on the way of this training
             if any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(call)):
                 yield code.finding(
                     ID, "Gradients that are not finite are replaced by numbers: overflow leaves no trace in the record.",

@@ -43,23 +43,28 @@ OWNED_UP = re.compile(r"deprecat|unused|ignored|no effect|not used|not implement
 
 
 def check(code: Code) -> Iterator[Finding]:
-    usages = sorted(code.usages, key=lambda u: u.option.name)
-    for name, group in groupby(usages, key=lambda u: u.option.name):
+    usages = sorted(code.usages, key=_group)
+    for (name, _), group in groupby(usages, key=_group):
         declared = list(group)
         if any(u.acts for u in declared) or name in LAUNCHER_OPTIONS or any(_owned_up(u) for u in declared):
             continue
         yield _finding(code, name, declared)
 
 
+def _group(usage: Usage) -> tuple[str, bool]:
+    """A flag and the key it is kept under are one option; a field of a config class is its own."""
+    return usage.option.name, usage.option.kind == "dataclass"
+
+
 def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
     first = next((u for u in declared if u.option.kind != "dict"), declared[0])
-    shown = [node for u in declared for node in u.trace.shows]
+    shown = [node for u in declared for node in (*u.trace.shows, *u.trace.decides_shows)]
     given = code.given.get(name)
     value = code.values.option(name)
     how = "never read" if not any(u.reads for u in declared) else "shown or saved, and used by nothing"
     told = f" (set to {value})" if given is not None else f" (default {value})" if value not in (None, False) else ""
-    knob = bool(words.KNOB.search(name) or words.RESUME.match(name))
-    asked = given is not None or first.option.default not in (None, False, 0, "", ABSENT)
+    core = bool(words.CORE.match(name))
+    asked = given is not None or first.option.kind == "dict" or first.option.default not in (None, False, 0, "", ABSENT)
     return code.finding(
         ID,
         f"{first.option.flag}{told} is declared, {how}: setting it changes nothing.",
@@ -67,7 +72,7 @@ def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
         *([given.place] if given is not None else []),
         *(u.option.node for u in declared if u is not first),
         *shown[:2],
-        severity="ill" if knob and asked else "watch",
+        severity="ill" if core and asked else "watch",
     )
 
 
