@@ -1,0 +1,158 @@
+"""Declared against effective: config, code and simulators joined into what a run will really do.
+
+`audit(paths)` reads configs, scripts, launch scripts and folders; `audit_run(run)` does the same for what lies beside
+a log. Nothing is executed. Findings are graded: "is" is decided by arithmetic, by the framework's own schema or by the
+code; "suspected" is worth a look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wheeltapper.audit.arithmetic import arithmetic
+from wheeltapper.audit.length import length_of
+from wheeltapper.audit.model import AuditReport, Row
+from wheeltapper.audit.table import rows_of
+from wheeltapper.code.checks import run_checks
+from wheeltapper.code.reading import read_code
+from wheeltapper.config.check import check_config
+from wheeltapper.config.dialects.schema import Problem
+from wheeltapper.config.knobs import Knobs, read_knobs
+from wheeltapper.config.parse import parse_file
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.errors import InputError, NothingToRead
+from wheeltapper.finding import Finding, Unknown
+from wheeltapper.run.model import Run
+from wheeltapper.simulate.plan_from_knobs import planned_lr
+from wheeltapper.sources.record import Fact
+
+__all__ = ["AuditReport", "Row", "audit", "audit_run"]
+
+CONFIGS = {".yaml", ".yml", ".toml", ".json"}
+CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch"}
+MOST_FILES = 500
+# What breaks a run outright, or makes it another run than was asked for; the rest is worth knowing.
+BREAKS = {"unknown-key", "wrong-place", "wrong-type", "string-number", "missing", "syntax"}
+
+
+def audit(paths: Iterable[str | Path]) -> AuditReport:
+    """What a run made of these files would really do."""
+    given = [Path(p) for p in paths]
+    for path in given:
+        if not path.exists():
+            raise InputError(f"there is no {path}", do="Give a config, a script, a launch script or a folder.")
+    files = [file for path in given for file in _files(path)]
+    trees = [
+        tree
+        for file in files
+        if file.suffix.lower() in CONFIGS and (tree := parse_file(file)) is not None and len(tree)
+    ]
+    scripts = [file for file in files if file.suffix.lower() in CODE]
+    if not trees and not scripts:
+        raise NothingToRead(
+            f"{', '.join(map(str, given))} holds no config and no script.",
+            do="Give a config, a script, a launch script or a folder.",
+        )
+    subject = ", ".join(path.name or str(path) for path in given)
+    return _audit(subject, trees, scripts, {}, (), files)
+
+
+def audit_run(run: Run) -> AuditReport:
+    """The audit of what lies beside a run's log: its configs, its scripts, and the facts it printed."""
+    return _audit(
+        run.name,
+        list(run.configs),
+        [Path(s) for s in run.scripts],
+        run.facts,
+        run.formats,
+        [Path(f) for f in run.files],
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    found = [
+        f
+        for f in sorted(path.rglob("*"))
+        if f.is_file() and f.suffix.lower() in CONFIGS | CODE and not _hidden(f, path)
+    ]
+    return found[:MOST_FILES]
+
+
+def _hidden(file: Path, top: Path) -> bool:
+    parts = file.relative_to(top).parts
+    return any(
+        (part.startswith(".") and part != ".hydra") or part in ("node_modules", "site-packages", "__pycache__")
+        for part in parts
+    )
+
+
+def _audit(
+    subject: str,
+    trees: list[ConfigTree],
+    scripts: Sequence[Path],
+    facts: Mapping[str, Fact],
+    formats: Sequence[str],
+    files: Sequence[Path],
+) -> AuditReport:
+    notes: list[str] = []
+    codes, code_notes = read_code(scripts, tuple(trees)) if scripts else ([], ())
+    notes += [f"{note.file}: {note.text}" for note in code_notes]
+    launches = [
+        tree
+        for script in scripts
+        if script.suffix.lower() != ".py" and (tree := parse_file(script)) is not None and len(tree)
+    ]
+    settings = [*trees, *(tree for tree in launches if tree.file not in {t.file for t in trees})]
+    knobs = read_knobs(settings, run_formats=formats) if settings else None
+    findings = [_from_problem(p) for p in check_config(trees)] if trees else []
+    rows: list[Row] = []
+    plan = None
+    if knobs is not None:
+        length = length_of(knobs, facts)
+        per_epoch = int(length.steps_per_epoch) if length.steps_per_epoch else None
+        planned = planned_lr(
+            knobs,
+            facts,
+            n_updates=int(length.total) if length.total else None,
+            steps_per_epoch=per_epoch,
+            trees=settings,
+        )
+        if isinstance(planned, Unknown):
+            notes.append(f"the planned learning rate is not drawn: {planned.why}")
+        else:
+            plan = planned
+        rows = rows_of(knobs, length, plan)
+        findings += arithmetic(knobs, length, plan)
+    for code in codes:
+        findings += run_checks(code)
+    findings = _once(findings)
+    findings.sort(key=lambda f: (f.grade != "is", {"ill": 0, "watch": 1, "note": 2}[f.severity]))
+    names = tuple(dict.fromkeys(str(f) for f in files))
+    return AuditReport(subject, tuple(rows), tuple(findings), tuple(notes), plan, _dialect(knobs), names)
+
+
+def _dialect(knobs: Knobs | None) -> str | None:
+    return None if knobs is None else str(knobs.dialect.NAME)
+
+
+def _from_problem(problem: Problem) -> Finding:
+    text = problem.text + (f" {problem.suggestion}" if problem.suggestion else "")
+    certain = problem.grade == "is"
+    return Finding(
+        problem.id, text, "ill" if certain and problem.id in BREAKS else "watch", problem.grade, places=(problem.place,)
+    )
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Config arithmetic and the code may prove the same thing at the same place; it is told once."""
+    seen: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.id, str(finding.places[0]) if finding.places else finding.summary)
+        old = seen.get(key)
+        if old is None or (old.grade != "is" and finding.grade == "is"):
+            seen[key] = replace(finding)
+    return list(seen.values())

@@ -1,0 +1,76 @@
+"""How long the run is, from its settings and what its log says; None where it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.simulate.arithmetic import RunLength
+from wheeltapper.sources.record import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Batch, steps and epochs of a run. Lengths are in optimizer updates."""
+
+    batch: float | None  # per device and micro-step
+    accumulation: float
+    world: float
+    samples: float | None
+    steps_per_epoch: float | None
+    epochs: float | None
+    total: float | None
+    how: str
+
+    @property
+    def effective_batch(self) -> float | None:
+        return None if self.batch is None else self.batch * self.accumulation * self.world
+
+    def updates(self, value: float, unit: str | None) -> float | None:
+        """A length in optimizer updates, or None where the conversion is not known."""
+        if unit in (None, "steps"):
+            return value
+        if unit == "micro_steps":
+            return value / self.accumulation
+        if unit == "epochs":
+            return None if self.steps_per_epoch is None else value * self.steps_per_epoch
+        if unit == "fraction":
+            return None if self.total is None else value * self.total
+        if unit == "samples":
+            return None if self.effective_batch is None else value / self.effective_batch
+        return None
+
+
+def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
+    known = facts or {}
+
+    def number(knob: str, fact: str | None = None) -> float | None:
+        told: Any = known[fact].value if fact is not None and fact in known else knobs.value(knob)
+        return float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) and told > 0 else None
+
+    batch, accumulation = number("batch.per_device"), number("batch.accumulation") or 1.0
+    world = number("world_size", "world_size") or 1.0
+    whole = number("batch.global")
+    if batch is None and whole is not None:
+        batch = whole / accumulation / world
+    samples, epochs = number("data.train_size", "n_train"), number("run.epochs", "total_epochs")
+    per_epoch, how = number("", "steps_per_epoch"), "the log"
+    if per_epoch is None and samples is not None and batch is not None:
+        run = RunLength(
+            int(samples),
+            max(1, int(batch)),
+            int(accumulation),
+            int(world),
+            drop_last=bool(knobs.value("data.drop_last")),
+        )
+        per_epoch, how = (
+            float(run.steps_per_epoch or 0) or None,
+            f"{samples:g} samples over a batch of {batch * accumulation * world:g}",
+        )
+    limit = number("run.total_steps", "total_steps")
+    by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None
+    # A limit of steps and a number of epochs: the run ends at whichever comes first.
+    totals = [t for t in (limit, by_epochs) if t is not None]
+    return Length(batch, accumulation, world, samples, per_epoch, epochs, min(totals) if totals else None, how)
