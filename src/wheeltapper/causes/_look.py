@@ -51,12 +51,24 @@ def as_share(series: Series) -> float:
     return 100.0 if series.unit == "%" else 1.0
 
 
+def weight_norms(run: Run) -> dict[str, Series]:
+    """Norms of weights by the part of the model they belong to, with ten rows or more."""
+    found = series_like(run, r"(weight|param)s?[/_. ]*norm", least=10)
+    return {_part_of(s.raw, "weight|param"): s for s in found}
+
+
 def still_weights(run: Run) -> list[tuple[Series, Series | None]]:
-    """Weight norms that repeat exactly over ten rows or more, with the gradient norm of the same part.
+    """Weight norms that repeat exactly, with the gradient norm of the same part where it is logged.
 
     Any optimizer step changes a norm in its last digits, so exact repeats mean that no step was taken.
     """
-    norms = [s for s in run.series.values() if s.quantity == "weight_norm" and int(s.finite.sum()) >= 10]
-    grads = {s.part: s for s in run.series.values() if s.quantity == "grad_norm"}
-    still = [s for s in norms if float(np.ptp(s.values[s.finite])) == 0.0]
-    return [(s, grads.get(s.part)) for s in still]
+    grads = {_part_of(s.raw, "grad|gradient"): s for s in run.series.values() if s.quantity == "grad_norm"}
+    norms = weight_norms(run)
+    still = [part for part, s in norms.items() if float(np.ptp(s.values[s.finite])) == 0.0]
+    return [(norms[part], grads.get(part)) for part in still]
+
+
+def _part_of(raw: str, what: str) -> str:
+    """ "grad_norm/head" and "head.grad.norm" are both about "head"."""
+    cut = re.split(rf"(?:{what})s?[/_. ]*norm", raw.lower(), maxsplit=1)
+    return ".".join(piece for word in cut for piece in re.split(r"[/_. ]+", word) if piece)

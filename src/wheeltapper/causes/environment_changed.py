@@ -53,7 +53,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = []
     if changed:
         name, seen = next(iter(changed.items()))
-        out.append(Evidence(3.0, f"{name} differs between launches: {', '.join(seen)}", "versions"))
+        out.append(Evidence(4.0, f"{name} differs between launches: {', '.join(seen)}", "versions"))
     elif versions:
         out.append(Evidence(-2.0, f"every launch prints the same {', '.join(versions)}", "versions"))
     if case.onset is not None:

@@ -31,7 +31,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import OFF, settings_like, still_weights
+from wheeltapper.causes._look import OFF, settings_like, still_weights, weight_norms
 from wheeltapper.config.dialects.schema import place_of
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
@@ -44,9 +44,8 @@ TRIAL = "hash the tensors before and after a hundred steps: those that are equal
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    norms = [s for s in case.run.series.values() if s.quantity == "weight_norm" and int(s.finite.sum()) >= 10]
     still = still_weights(case.run)
-    if norms and not still:
+    if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
     out = []
     for weight, grad in still:

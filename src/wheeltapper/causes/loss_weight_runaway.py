@@ -73,7 +73,7 @@ def _moved(weight: Series, onset: float | None) -> bool:
         x = weight.values[weight.finite]
     k = max(1, len(x) // 10)
     first, last = float(np.median(x[:k])), float(np.median(x[-k:]))
-    still = abs(last - first) >= 0.9 * float(np.max(np.abs(x - first)))
+    still = abs(last - first) >= 0.5 * float(np.max(np.abs(x - first)))
     if "log" in weight.raw.lower():
         return still and abs(last - first) > GREW_LOG
     return still and first > 0 and last > 0 and max(last / first, first / last) > GREW

@@ -42,11 +42,12 @@ PRIOR = 0.0
 TRIAL = ""
 
 WILD = 6.0  # times the noise of the later evaluations
+LEAST = 0.1  # of the range of the whole curve: smaller setbacks trouble nobody
 
 
 def expect(case: Case) -> str:
     for series in (case.get("main_metric"), case.get("val_loss")):
-        if series is not None and (spot := _wild(series)) is not None:
+        if series is not None and series.quantity not in ("return", "success") and (spot := _wild(series)) is not None:
             where = f"{series.clock.replace('_', '-')} {series.at[spot]:g}"
             return (
                 f"{series.name} of {series.values[spot]:.4g} at {where} is expected so early: running statistics and averages "
@@ -57,13 +58,15 @@ def expect(case: Case) -> str:
 
 def _wild(series: Series) -> int | None:
     """A setback among the first tenth of the evaluations, of a size that never comes again."""
-    if len(series) < 15 or not series.finite.all():
-        return None
+    if len(series) < 15 or not series.finite.all() or series.at[0] > series.at[-1] / len(series) + 1:
+        return None  # a record that starts late does not show the first evaluations
     x = badness(series.values, series.better)
     early = max(3, len(x) // 10)
     back = np.diff(x)
     noise = max(noise_of(x[early:]).sigma, 1e-12)
     first, later = int(np.argmax(back[:early])), float(back[early:].max())
+    if back[first] < LEAST * float(np.ptp(x)):
+        return None
     if back[first] > WILD * noise and back[first] > 2 * later and x[-1] < x[first]:
         return first + 1
     return None

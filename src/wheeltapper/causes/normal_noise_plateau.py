@@ -58,9 +58,10 @@ def expect(case: Case) -> str:
     since = len(x) - 1 - int(np.argmin(x))
     if since < WAIT:
         return ""
+    chance = "p > 0.5" if fall.p > 0.5 else f"p = {fall.p:.2f}"
     return (
-        f"no new best of {metric.name} in {since} evaluations is expected within its noise: a flat curve of {len(x)} falls "
-        f"so far below its best in {fall.p:.0%} of all cases"
+        f"no new best of {metric.name} in {since} evaluations is expected: the best of {len(x)} noisy values stands above "
+        f"their level, and the end lies within what noise and that choice explain ({chance})"
     )
 
 

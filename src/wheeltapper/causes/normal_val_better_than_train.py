@@ -49,7 +49,7 @@ KNOBS = {
 
 def expect(case: Case) -> str:
     """Only where a setting explains it: without one the pattern stays a note."""
-    if not case.found("val-below-train") or case.found("units-differ"):
+    if not case.found("val-below-train"):
         return ""
     active = [
         f"{word} {value:g}"
@@ -58,7 +58,8 @@ def expect(case: Case) -> str:
     ]
     if not active:
         return ""
-    return f"validation better than training is expected here because {', '.join(active)} acts in training only"
+    verb = "act" if len(active) > 1 else "acts"
+    return f"validation better than training is expected here because {', '.join(active)} {verb} in training only"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:

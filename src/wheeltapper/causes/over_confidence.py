@@ -63,7 +63,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         noise = max(noise_of(x).sigma, 1e-12)
         if change < -3 * noise:
             return Excluded(f"{series.name} got worse as well")
-        return [Evidence(5.0, f"{series.name} holds or improves while the validation loss rises", "decisions",
+        return [Evidence(6.0, f"{series.name} holds or improves while the validation loss rises", "decisions",
                          (series.place(len(series) - 1),))]  # fmt: skip
     return []
 

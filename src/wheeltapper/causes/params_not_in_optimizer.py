@@ -32,7 +32,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded, proofs
-from wheeltapper.causes._look import still_weights
+from wheeltapper.causes._look import still_weights, weight_norms
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -44,9 +44,8 @@ TRIAL = "one step: list the tensors that have a gradient and did not change"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    norms = [s for s in case.run.series.values() if s.quantity == "weight_norm" and int(s.finite.sum()) >= 10]
     still = still_weights(case.run)
-    if norms and not still:
+    if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
     out = proofs(case, "params-not-in-optimizer", bits=9.0)
     for weight, grad in still:

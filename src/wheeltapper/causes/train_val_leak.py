@@ -57,7 +57,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(-3.0, "the two losses are in different units", "normal"))
     gap = _test_gap(case)
     if gap is not None and gap > 0.1:  # ten points: far beyond what two draws of one population differ by
-        out.append(Evidence(3.0, f"the test score lies {gap:.0%} below the validation score", "test"))
+        out.append(Evidence(4.5, f"the test score lies {gap:.0%} below the validation score", "test"))
     elif gap is not None and gap < 0.02:
         out.append(Evidence(-2.0, "the test score agrees with the validation score", "test"))
     return out

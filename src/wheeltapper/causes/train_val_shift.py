@@ -62,7 +62,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if first < 1.1:
         return Excluded(f"validation agrees with training at the first evaluation (ratio {first:.2f})")
     if first > 1.5:
-        out = [Evidence(2.5, f"validation is {first:.2g} times training at the first evaluation already", "first")]
+        out = [Evidence(4.0, f"validation is {first:.2g} times training at the first evaluation already", "first")]
         if last > 3 * first:
             out.append(
                 Evidence(-2.0, f"the gap grew to {last:.2g} times, which a difference of sets does not", "grows")
