@@ -65,7 +65,7 @@ def _json() -> str:
         "when a field is added, the first when one goes or changes its meaning. A number that is not finite is one "
         'of the strings `"NaN"`, `"Infinity"`, `"-Infinity"` ([why](../design/001-nan.md)).',
     ]
-    for name, command in (("diagnosis", "diagnose"), ("show", "show")):
+    for name, command in (("diagnosis", "diagnose"), ("show", "show"), ("check", "check")):
         schema = json.loads((files("wheeltapper.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))
         rows = [f"| `{path}` | {kind} | {about} |" for path, kind, about in _fields(schema, schema, "")]
         table = "| field | type | |\n| --- | --- | --- |\n" + "\n".join(rows)

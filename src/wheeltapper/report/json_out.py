@@ -14,13 +14,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from wheeltapper.audit.model import AuditReport
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.diagnosis.compare import Comparison
 from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.diagnosis.schedule import Schedule
 from wheeltapper.finding import Finding, Place, Remedy, Unknown
 from wheeltapper.prognosis.forecast import Forecast
+from wheeltapper.report.pages import pages
 from wheeltapper.run.model import Run, Series
+from wheeltapper.simulate.plan import Plan
 
 # Raised by one in its first part when a field goes or changes its meaning; in its second when one is added.
 VERSION = "1.0"
@@ -28,6 +31,7 @@ DIAGNOSIS = "wheeltapper/diagnosis"
 SHOW = "wheeltapper/show"
 COMPARE = "wheeltapper/compare"
 SCHEDULE = "wheeltapper/schedule"
+CHECK = "wheeltapper/check"
 
 
 def dumps(value: Any, *, indent: int = 2) -> str:
@@ -125,18 +129,41 @@ def schedule_object(s: Schedule) -> dict[str, Any]:
     if isinstance(s.plan, Unknown):
         out["unknown"] = {"why": s.plan.why, "needs": s.plan.needs}
     else:
-        out["plan"] = {
-            "name": s.plan.name,
-            "unit": s.plan.unit,
-            "total": s.plan.total,
-            "lr": s.plan.lr(),
-            "momentum": None if s.plan.momentum is None else s.plan.momentum[0],
-            "events": [{"kind": e.kind, "at": e.at, "text": e.text} for e in s.plan.events],
-            "notes": s.plan.notes,
-        }
+        out["plan"] = _plan(s.plan)
     out["logged"] = None if s.logged is None else series_object(s.logged)
     out["match"] = None if s.match is None else msgspec.to_builtins(s.match)
     return out
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "unit": plan.unit,
+        "total": plan.total,
+        "lr": plan.lr(),
+        "momentum": None if plan.momentum is None else plan.momentum[0],
+        "events": [{"kind": e.kind, "at": e.at, "text": e.text} for e in plan.events],
+        "notes": plan.notes,
+    }
+
+
+def check_object(report: AuditReport) -> dict[str, Any]:
+    """The object that schema/check.json describes."""
+    titles = {page.id: page.title for page in pages() if page.kind == "check"}
+    return {
+        "schema": CHECK,
+        "version": VERSION,
+        "subject": report.subject,
+        "dialect": report.dialect,
+        "files": report.files,
+        "table": [
+            {"label": r.label, "value": r.value, "how": r.how, "place": None if r.place is None else _place(r.place)}
+            for r in report.rows
+        ],
+        "findings": [{"title": titles.get(f.id), **_sign(f)} for f in report.findings],
+        "plan": None if report.plan is None else _plan(report.plan),
+        "notes": report.notes,
+    }
 
 
 def _diagnosis(d: Diagnosis) -> dict[str, Any]:

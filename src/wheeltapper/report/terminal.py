@@ -98,9 +98,9 @@ def first_screen(view: RunView) -> RenderableType:
     if view.best is not None:
         parts.append(_heading("Checkpoint to keep"))
         name = f"{view.best.name}  " if view.best.name else ""
-        parts.append(_indent(Text.assemble((name, "bold"), view.best.value)))
+        parts.append(indented(Text.assemble((name, "bold"), view.best.value)))
         if view.best.why:
-            parts.append(_indent(Text(view.best.why, style="dim")))
+            parts.append(indented(Text(view.best.why, style="dim")))
     if view.curves:
         parts += [Text(""), curve_table(view.curves)]
     return Group(*parts)
@@ -151,7 +151,7 @@ def _sign(sign: SignView) -> RenderableType:
     body: list[RenderableType] = [Text(sign.summary)]
     last = " · ".join((sign.grade_words, *sign.places))
     body.append(Text(last, style="dim"))
-    return Group(head, _indent(Group(*body)))
+    return Group(head, indented(Group(*body)))
 
 
 def _cause(cause: CauseView) -> RenderableType:
@@ -199,7 +199,7 @@ def _rows(rows: Iterable[Row], *, named_by_value: bool = False) -> RenderableTyp
             head.append(f"  {row.value}", style="not bold")
         parts.append(head)
         if row.why:
-            parts.append(_indent(Text(row.why)))
+            parts.append(indented(Text(row.why)))
     return Group(*parts)
 
 
@@ -224,7 +224,7 @@ def _looked(view: RunView) -> RenderableType:
         by_reason: dict[str, list[str]] = {}
         for row in view.unknown:
             by_reason.setdefault(row.why, []).append(row.name)
-        parts += [_indent(Text(f"{', '.join(names)}: {why}", style="dim")) for why, names in by_reason.items()]
+        parts += [indented(Text(f"{', '.join(names)}: {why}", style="dim")) for why, names in by_reason.items()]
     return Group(*parts)
 
 
@@ -240,7 +240,7 @@ def heading_rule(text: str) -> RenderableType:
     return Padding(Rule(Text(text, style="bold"), align="left", style="dim"), (1, 0, 0, 0))
 
 
-def _indent(what: RenderableType) -> Padding:
+def indented(what: RenderableType) -> Padding:
     return Padding(what, (0, 0, 0, 2))
 
 
