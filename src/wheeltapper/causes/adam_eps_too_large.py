@@ -38,7 +38,7 @@ from wheeltapper.run.model import Series
 
 ID = "adam-eps-too-large"
 AREA = "learning rate"
-EXPLAINS = ("too-slow", "stuck-from-start", "at-chance", "plateau", "worse-than-trivial")
+EXPLAINS = ("too-slow", "stuck-from-start", "at-chance", "at-prior", "plateau", "worse-than-trivial")
 PRIOR = -3.5
 TRIAL = "fork with epsilon at a thousandth of its value, a few hundred steps"
 

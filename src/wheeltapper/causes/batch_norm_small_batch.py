@@ -46,7 +46,7 @@ TRIAL = "evaluate one checkpoint before and after recomputing its statistics on 
 
 FEW, ENOUGH = 4, 16  # group norm's paper: batch norm loses accuracy below 16 and badly at 2 to 4 (Wu and He 2018)
 WITH = re.compile(r"resnet|resnext|densenet|mobilenet|efficientnet|inception|vgg\w*_bn|regnet|unet|shufflenet", re.I)
-WITHOUT = re.compile(r"vit|deit|swin|bert|gpt|llama|t5|transformer|mixer|convnext|nfnet|mamba", re.I)
+WITHOUT = re.compile(r"(?<![a-z])(vit|t5)|deit|swin|bert|gpt|llama|transformer|mixer|convnext|nfnet|mamba", re.I)
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:

@@ -37,7 +37,7 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "bf16-weights-frozen"
 AREA = "precision"
-EXPLAINS = ("stuck-from-start", "too-slow", "plateau", "at-chance", "worse-than-trivial")
+EXPLAINS = ("stuck-from-start", "too-slow", "plateau", "at-chance", "at-prior", "worse-than-trivial")
 PRIOR = -3.0
 TRIAL = "count the weights whose stored value changes in one step"
 

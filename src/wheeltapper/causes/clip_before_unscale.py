@@ -36,7 +36,15 @@ from wheeltapper.run.model import Series
 
 ID = "clip-before-unscale"
 AREA = "precision"
-EXPLAINS = ("too-slow", "stuck-from-start", "at-chance", "never-left-zero", "worse-than-trivial", "always-clipped")
+EXPLAINS = (
+    "too-slow",
+    "stuck-from-start",
+    "at-chance",
+    "at-prior",
+    "never-left-zero",
+    "worse-than-trivial",
+    "always-clipped",
+)
 PRIOR = -3.0
 TRIAL = "one step with and without scaler.unscale_ before the clip"
 

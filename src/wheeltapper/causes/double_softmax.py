@@ -36,7 +36,7 @@ from wheeltapper.run.model import Series
 
 ID = "double-softmax"
 AREA = "loop"
-EXPLAINS = ("plateau", "stuck-from-start", "at-chance", "too-slow")
+EXPLAINS = ("plateau", "stuck-from-start", "at-chance", "at-prior", "too-slow")
 PRIOR = -3.0
 TRIAL = "sum the outputs before the loss over the classes: 1 everywhere is the proof"
 

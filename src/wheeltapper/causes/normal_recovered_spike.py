@@ -38,8 +38,10 @@ TRIAL = ""
 
 
 def expect(case: Case) -> str:
-    spikes = [f for f in case.found("spiked", severity="note") if not f.numbers.get("stays", 1.0)]
-    return f"{spikes[0].summary}: no harm was done, as such spikes do in sound runs" if spikes else ""
+    if any(f.severity == "ill" for f in case.findings):
+        return ""  # it may have been the first of what made the run ill
+    spikes = [f for f in case.found("spiked", severity="note") if f.end is not None and not f.numbers.get("stays", 1.0)]
+    return f"{spikes[0].summary}: sound runs have such spikes too" if spikes else ""
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:

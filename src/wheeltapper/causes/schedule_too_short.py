@@ -47,6 +47,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     short = _too_short(case)
     if shape is None or lr is None:
         return [Evidence(4.0, short, "settings")] if short else Excluded("no learning rate is logged")
+    match = case.get("lr_match")
+    if match is not None and match.verdict == "paced" and match.time_factor > 1:
+        return Excluded(f"{match.why}: its length is right, its pace is not")
     if shape.restarts:
         return Excluded("the rate restarts by jumps, as planned restarts and resumes do")
     out = []

@@ -39,6 +39,7 @@ EXPLAINS = (
     "stuck-from-start",
     "too-slow",
     "at-chance",
+    "at-prior",
     "never-left-zero",
     "worse-than-trivial",
     "plateau",

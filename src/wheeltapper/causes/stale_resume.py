@@ -5,8 +5,8 @@ An interrupted run was started again from a checkpoint far back: a path in the s
 "best" file instead of the last, or an old file found first. The steps in between are lost and done again.
 
 ## How it shows
-The step counter goes back at a resume by much more than the distance between checkpoints; loss and score return to
-what they were then.
+The step counter goes back at a resume by much more than the distance between checkpoints; or the counter goes on and
+the loss repeats the course it took long before.
 
 ## What else looks like this
 A planned roll-back to before a spike, a relaunch from the start, a resume without the optimizer's state (a bump at the
@@ -30,36 +30,72 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+import numpy as np
+
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._settings import number, updates
 from wheeltapper.finding import Evidence, Place, Remedy
+from wheeltapper.run.model import Segment, Series
+from wheeltapper.signals.statistics import noise_of
 
 ID = "stale-resume"
 AREA = "resume"
-EXPLAINS = ("restart-jump", "spiked", "declined-after-peak", "starts-late")
+EXPLAINS = ("restart-jump", "spiked", "diverged", "declined-after-peak")
 PRIOR = -2.5
 TRIAL = "evaluate the newest checkpoint: it must score as the run did before the interruption"
 
+ROWS = 20
 FAR = 2.0  # intervals: one is lost in any interruption, part of a second if the last file is damaged
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    every = _interval(case)
-    back = [
-        (before.end - after.start, before, after)
-        for before, after in pairwise(case.run.segments)
-        if after.kind == "resume" and before.clock == after.clock and after.start < before.end
-    ]
-    if not back:
-        return Excluded("no resume in the record goes back")
-    lost, before, after = max(back, key=lambda item: item[0])
-    place = Place(after.file, after.line)
+    resumes = [(a, b) for a, b in pairwise(case.run.segments) if b.kind == "resume" and a.clock == b.clock]
+    if not resumes:
+        return Excluded("the record shows no resume")
+    train: Series | None = case.get("train_loss")
+    out = []
+    for before, after in resumes:
+        place = (Place(after.file, after.line),)
+        if after.start < before.end:
+            out += _went_back(before, after, _interval(case), place)
+        elif train is not None and train.clock == after.clock:
+            again = repeats_from(train, after.start)
+            if again is not None:
+                text = (
+                    f"after the resume at {after.clock} {after.start:g} the loss repeats its course from {again:g} on"
+                )
+                out.append(Evidence(5.0, text, "course", place))
+    return out or Excluded("no resume goes back further than a checkpoint or two")
+
+
+def _went_back(before: Segment, after: Segment, every: float | None, place: tuple[Place, ...]) -> list[Evidence]:
     text = f"the resume goes back from {before.clock} {before.end:g} to {after.start:g}"
-    if every is None:
-        return [Evidence(1.0, f"{text}; how often checkpoints are written is not known", "lost", (place,))]
-    if lost <= FAR * every:
-        return Excluded(f"{text}, within {FAR:g} checkpoint intervals of {every:g}")
-    return [Evidence(3.5, f"{text}, though a checkpoint is written every {every:g}", "lost", (place,))]
+    if every is None or before.end - after.start <= FAR * every:
+        return []
+    return [Evidence(3.5, f"{text}, though a checkpoint is written every {every:g}", "lost", place)]
+
+
+def repeats_from(train: Series, start: float) -> float | None:
+    """The earlier position whose course the loss repeats after `start`, though the counter goes on; None: it does not.
+
+    The course must fall by more than its noise there, or any flat stretch would do, and lie well before the resume.
+    """
+    good = train.finite
+    past, at = train.values[good & (train.at < start)], train.at[good & (train.at < start)]
+    new = train.values[good & (train.at >= start)]
+    rows = min(len(new), len(past) // 3, 100)
+    if rows < ROWS:
+        return None
+    past, at = past[-4000:], at[-4000:]
+    sigma = max(noise_of(past).sigma, 1e-12)
+    windows = np.lib.stride_tricks.sliding_window_view(past, rows)
+    # The difference of two noisy curves has a median size of 0.95 sigma if they are the same.
+    error = np.median(np.abs(windows - new[:rows]), axis=1)
+    best = int(np.argmin(error))
+    fall = float(np.median(new[: rows // 4]) - np.median(new[rows - rows // 4 : rows]))
+    if error[best] > 1.5 * sigma or fall < 4 * sigma or best + rows > 0.7 * len(past):
+        return None
+    return float(at[best])
 
 
 def _interval(case: Case) -> float | None:

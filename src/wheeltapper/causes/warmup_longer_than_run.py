@@ -35,7 +35,15 @@ from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "warmup-longer-than-run"
 AREA = "learning rate"
-EXPLAINS = ("stuck-from-start", "too-slow", "at-chance", "never-left-zero", "worse-than-trivial", "lr-off-plan")
+EXPLAINS = (
+    "stuck-from-start",
+    "too-slow",
+    "at-chance",
+    "at-prior",
+    "never-left-zero",
+    "worse-than-trivial",
+    "lr-off-plan",
+)
 PRIOR = -3.0
 TRIAL = "the same run with the warm-up cut to a tenth of it"
 

@@ -194,13 +194,15 @@ def _paced(
     """The LR at s is the planned one at k·s. The compared stretch must move, or any pace would do."""
     for factor, names in _candidate_factors(factors).items():
         for reading in readings[:3]:
-            expected = _at(lr, plan, np.round(reading.ticks * factor))
-            known = expected[np.isfinite(expected)]
-            if len(known) < 8 or np.ptp(known) < 0.2 * known.max():
-                continue
-            # Rounding to whole ticks moves the plan by half a tick.
+            # Rounding to whole ticks moves the plan by half a tick; a scheduler stepped seldom holds its last value.
             slack = allowed + 0.5 * float(np.nanmax(np.abs(np.diff(lr)))) * max(1.0, factor)
-            if _agrees(expected, values, slack) and not _agrees(_at(lr, plan, reading.ticks), values, slack):
+            spots = (np.round(reading.ticks * factor), reading.ticks * factor)
+            for expected in (_at(lr, plan, ticks) for ticks in spots[: 2 if factor < 1 else 1]):
+                known = expected[np.isfinite(expected)]
+                if len(known) < 8 or np.ptp(known) < 0.2 * known.max() or not _agrees(expected, values, slack):
+                    continue
+                if _agrees(_at(lr, plan, reading.ticks), values, slack):
+                    continue
                 why = (
                     f"the LR runs {factor:g} times as fast as planned"
                     if factor > 1
