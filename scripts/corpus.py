@@ -13,9 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheeltapper.diagnosis.diagnose import diagnose_run
+from wheeltapper.api import diagnose
 from wheeltapper.diagnosis.model import Diagnosis
-from wheeltapper.run.gather import read_runs
 
 HEALTHY = {"healthy", "healthy-hard-negative"}
 
@@ -36,7 +35,7 @@ def judge(folder: Path, only: list[str] | None = None) -> list[Row]:
         for entry in csv.DictReader(file):
             if only and not any(word in entry["name"] for word in only):
                 continue
-            diagnoses = tuple(diagnose_run(run) for run in read_runs(folder / entry["name"]))
+            diagnoses = tuple(diagnose(folder / entry["name"]))
             verdicts = [d.verdict for d in diagnoses]
             verdict = next((v for v in ("ill", "sound", "cannot-tell") if v in verdicts), "cannot-tell")
             rows.append(

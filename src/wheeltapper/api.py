@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 
+from wheeltapper.audit import audit_run
 from wheeltapper.diagnosis.compare import Comparison, compare_runs
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
+from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
@@ -34,7 +36,12 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
 
 def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis]:
     """The diagnosis of every run at a file or folder."""
-    return [_with_prognosis(diagnose_run(run)) for run in read(path, progress=progress)]
+    return [_with_prognosis(diagnose_run(run, audit=_audited(run))) for run in read(path, progress=progress)]
+
+
+def _audited(run: Run) -> tuple[Finding, ...]:
+    """What its config and code declare and do not do; nothing lies beside most logs."""
+    return audit_run(run).findings if run.configs or run.scripts else ()
 
 
 def _with_prognosis(diagnosis: Diagnosis) -> Diagnosis:

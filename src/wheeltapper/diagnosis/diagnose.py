@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from wheeltapper.causes import Case, Excluded, causes, remedies_of, weighed
@@ -22,11 +23,16 @@ SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
 def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
-    """The whole answer about one run. `audit`: what config and code declare and do not do."""
+    """The whole answer about one run. `audit`: what config and code declare and do not do.
+
+    What the audit proves is shown and weighed, but does not make a run ill by itself: the verdict is about what the
+    record shows, and a setting that does nothing can lie beside a training that went well.
+    """
     signals = Signals(run)
     findings, clears, unknowns = _ask_all(signals)
     validity = judge_metrics(signals, findings)
     findings = without_echoes(findings)
+    findings += [replace(f, severity="watch") if f.severity == "ill" else f for f in audit if f.grade == "is"]
     findings.sort(key=lambda f: ({"ill": 0, "watch": 1, "note": 2}[f.severity], f.id != "not-finite", f.onset or 0.0))
     case = Case(signals, tuple(findings), tuple(audit))
     ranked, ruled_out = rank_causes(case)
