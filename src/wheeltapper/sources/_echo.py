@@ -15,6 +15,7 @@ from wheeltapper.sources._text import prefix_of
 
 MAX_CONFIGS = 40  # a log appended to by many launches echoes its configuration every time
 MAX_BLOCK = 5000  # lines
+MAX_LINE = 20_000  # characters; only a Namespace is ever longer
 LEAST = 5  # fewer key: value lines in a row are talk, not a configuration
 
 _LINE_STARTS = (
@@ -101,13 +102,12 @@ class EchoScanner:
             self._extend("pairs", n, body)
             return
         self._close()
-        if logged and _YAMLISH.match(body.strip() or "x") and not body.startswith(" "):
-            self._extend("pairs", n, " " * prefix.end + body)  # the first line of a block carries the prefix
-            return
-        for pattern, form in _LINE_STARTS:
+        for pattern, form in _LINE_STARTS if len(body) < MAX_LINE else _LINE_STARTS[:1]:
             if found := pattern.search(body):
                 self._parse(found[1], n, prefix.end + found.start(1), form)
                 return
+        if logged and _YAMLISH.match(body.strip() or "x") and not body.startswith(" "):
+            self._extend("pairs", n, " " * prefix.end + body)  # the first line of a block carries the prefix
 
     def _extend(self, mode: str, n: int, text: str) -> None:
         if self._mode != mode or (self._block and n - self._block[-1][0] > 3) or len(self._block) > MAX_BLOCK:

@@ -31,9 +31,9 @@ _WORDS = (
 
 
 def is_boring(text: str) -> bool:
-    """Whether a line holds none of the words that events and tracebacks are made of."""
+    """Whether a line holds none of the words that events, tracebacks and progress bars are made of."""
     low = text.lower()
-    return 'file "' not in low and not any(word in low for word in _WORDS)
+    return 'file "' not in low and "%|" not in low and not any(word in low for word in _WORDS)
 
 
 # First match wins. Words of configurations ("resume: None", "nan_check=True") must not match.

@@ -19,8 +19,10 @@ __all__ = ["CONSTANT", "Explain", "Field", "Role", "Row", "RowReader", "Table"]
 
 MAX_SHAPES = 200  # a log with more kinds of rows is not a log; further kinds are read without the fast path
 NOISE_MET = 20  # the same words so often without being a row or an event: talk, not worth a second look
-NOISE_KINDS = 20_000
-NOISE_LENGTH = 400
+NOISE_KINDS = 5_000
+ROW_LENGTH = 3000  # the longest row of the corpus has 1100 characters; longer lines hold arrays or code
+_NOISE, _TELLING = NOISE_MET + 1, NOISE_MET + 2
+NOISE_LENGTH = 3001
 MAX_WIDENINGS = 60  # each costs one compilation, about a millisecond
 
 
@@ -166,13 +168,17 @@ class RowReader:
                 else:
                     if not text or text.isspace():
                         continue
-                    if self._is_noise(text):
-                        continue
-                    if self._slow(n, text):
+                    words = _DIGITS.sub("0", text) if len(text) < NOISE_LENGTH else ""
+                    met = self._met.get(words, 0)
+                    if met > NOISE_MET:
+                        if met == _TELLING:
+                            left.append((n, text))
+                    elif self._slow(n, text):
                         shapes = list(self._shapes.values())
                         follows.extend([0] * (len(shapes) - len(follows)))
                     else:
                         left.append((n, text))
+                        self._meet(words, met, text)
                     continue
             last = index
             table = shapes[index].table
@@ -182,21 +188,16 @@ class RowReader:
         self.lost += sum(table.flush() for table in self.tables.values())
         return left
 
-    def _is_noise(self, text: str) -> bool:
-        """Whether a line, but for its numbers, was met often and never meant anything."""
-        if len(text) > NOISE_LENGTH:
-            return False
-        words = _DIGITS.sub("0", text)
-        met = self._met.get(words, 0)
-        if met >= NOISE_MET:
-            return met == NOISE_MET
-        if met or len(self._met) < NOISE_KINDS:
-            self._met[words] = met + 1
-            if met + 1 == NOISE_MET and not self._boring(text):
-                self._met[words] = NOISE_MET + 1
-        return False
+    def _meet(self, words: str, met: int, text: str) -> None:
+        """Count a line that is no row by its words. Met often, it is not asked about again: dropped, or kept
+        for those who look for events."""
+        if words and (met or len(self._met) < NOISE_KINDS):
+            done = _NOISE if self._boring(text) else _TELLING
+            self._met[words] = done if met == NOISE_MET else met + 1
 
     def _slow(self, n: int, text: str) -> bool:
+        if len(text) > ROW_LENGTH:
+            return False
         prefix = prefix_of(text, numbered=self._numbered)
         row = self._explain(text[prefix.end :], n)
         if row is None and prefix.end:

@@ -19,6 +19,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources.record import Note
 
 CHUNK_BYTES = 1 << 20  # large enough that per-chunk costs vanish, small beside any array we keep
+HEAD_LINE = 2000  # characters of a line that sniffing sees: patterns then stay quick on any input
 LINE_BYTES = 1 << 20  # a longer line is an echoed tensor or base64, never a log row: skipped, with a Note
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -29,7 +30,7 @@ _MOJIBAKE = re.compile("â€|â–|Ã[\xa0-\xbf]|ðŸ|Ä±ÅŸ")
 
 NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
-    r"|1\.\#(?:QNAN|SNAN|IND|INF)\d*|(?i:nan(?:\(\w+\))?|inf(?:inity)?)(?![A-Za-z_]))"
+    r"|1\.\#(?:QNAN|SNAN|IND|INF)\d*|(?i:nan(?:\(\w+\))?|inf(?:inity)?)(?=ms\b|[^A-Za-z_]|\Z))"
 )
 _NUMBER = re.compile(NUMBER)
 _MEASURE = re.compile(rf"\s*({NUMBER})\s*([%A-Za-zµ/]*(?:/[A-Za-z]+)?)\s*\Z")
@@ -150,10 +151,11 @@ def decode(data: bytes) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=4)
 def head_text(head: Head) -> str:
-    """The cleaned start of a file with carriage returns as line ends, for sniffing; "" for binary files."""
+    """The cleaned start of a file for sniffing: carriage returns as line ends, no blank lines; "" for binary."""
     if not _encoding(head.data):
         return ""
-    return decode(head.data)[0].replace("\r", "\n")
+    text = decode(head.data)[0].replace("\r", "\n")
+    return "\n".join(line[:HEAD_LINE] for line in text.split("\n") if line and not line.isspace())
 
 
 # ---------------------------------------------------------------- lines
