@@ -23,12 +23,14 @@ class Phases:
     likeness: float  # mean correlation of a cycle's residual with the next one's: 1 means the same again
 
 
-def phases_of(at: Floats, values: Floats, period: float, bins: int = 8, draws: int = 999) -> Phases | None:
+def phases_of(
+    at: Floats, values: Floats, period: float, *, least: float, bins: int = 8, draws: int = 999
+) -> Phases | None:
     """The residual about the level of each cycle, by phase. None: fewer than five whole cycles, or too few points.
 
     The level is a straight line through the means of the neighbouring cycles, so that a trend is no phase. p comes
     from shifting every cycle by a random phase of its own: that keeps the correlation inside a cycle, and destroys
-    only what the cycles have in common.
+    only what the cycles have in common. Below an amplitude of `least` nobody asks for p, and it is 1.
     """
     cycle = np.floor(at / period + 1e-9).astype(np.int64)
     phase = np.minimum((np.mod(at / period + 1e-9, 1.0) * bins).astype(np.int64), bins - 1)
@@ -36,12 +38,11 @@ def phases_of(at: Floats, values: Floats, period: float, bins: int = 8, draws: i
     if last - first < 6 or (last - first) * bins > 4 * len(values):  # every phase of a cycle needs its value
         return None
     chosen = np.unique(np.linspace(first + 1, last - 1, min(CYCLES, last - first - 1)).round().astype(np.int64))
-    table = np.full((last - first + 1, bins), np.nan)
-    sums = np.zeros_like(table)
-    counts = np.zeros_like(table)
-    np.add.at(sums, (cycle - first, phase), values)
-    np.add.at(counts, (cycle - first, phase), 1.0)
-    np.divide(sums, counts, out=table, where=counts > 0)
+    cell = (cycle - first) * bins + phase
+    size = (last - first + 1) * bins
+    counts = np.bincount(cell, minlength=size).astype(np.float64)
+    sums = np.bincount(cell, weights=values, minlength=size)
+    table = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0).reshape(-1, bins)
     middle = (np.arange(bins) + 0.5) / bins - 0.5
     rows = []
     for c in chosen - first:
@@ -56,11 +57,18 @@ def phases_of(at: Floats, values: Floats, period: float, bins: int = 8, draws: i
     residual -= residual.mean(axis=1, keepdims=True)
     means = np.median(residual, axis=0)
     spread = float(np.median(np.abs(residual - means)) * 1.4826)
-    rng = np.random.default_rng(len(rows))
-    score = float((residual.mean(axis=0) ** 2).sum())
-    shift = rng.integers(0, bins, size=(draws, len(rows), 1))
-    moved = np.take_along_axis(residual[None], (np.arange(bins) + shift) % bins, axis=2)
-    beaten = int(((moved.mean(axis=1) ** 2).sum(axis=1) >= score).sum())
+    amplitude = float(np.ptp(means))
+    p = _chance(residual, draws) if amplitude >= least else 1.0
     power = (residual**2).sum(axis=1)
     alike = (residual[1:] * residual[:-1]).sum(axis=1) / np.sqrt(np.maximum(power[1:] * power[:-1], 1e-300))
-    return Phases(means, float(np.ptp(means)), spread, (beaten + 1) / (draws + 1), len(rows), float(np.median(alike)))
+    return Phases(means, amplitude, spread, p, len(rows), float(np.median(alike)))
+
+
+def _chance(residual: Floats, draws: int) -> float:
+    cycles, bins = residual.shape
+    rng = np.random.default_rng(cycles)
+    score = float((residual.mean(axis=0) ** 2).sum())
+    shift = rng.integers(0, bins, size=(draws, cycles, 1))
+    moved = np.take_along_axis(residual[None], (np.arange(bins) + shift) % bins, axis=2)
+    beaten = int(((moved.mean(axis=1) ** 2).sum(axis=1) >= score).sum())
+    return (beaten + 1) / (draws + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Unknown
 from wheeltapper.run.model import Run, Series
@@ -10,13 +12,14 @@ from wheeltapper.simulate.compare_lr import LrMatch, compare_lr
 from wheeltapper.simulate.lr_shape import LrShape, shape_of_lr
 from wheeltapper.simulate.plan import Plan
 from wheeltapper.simulate.plan_from_knobs import planned_lr
+from wheeltapper.sources.record import Ints
 
 
 @signal
 def lr_shape(lr: Series) -> LrShape:
     """The shape, read from the log alone."""
-    good = lr.finite
-    return shape_of_lr(lr.at[good], lr.values[good])
+    index = _telling(lr)
+    return shape_of_lr(lr.at[index], lr.values[index])
 
 
 @signal
@@ -43,6 +46,21 @@ def lr_match(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan) -> LrMatch:
         accumulation=accumulation,
         factors={name: float(value) for name, value in named if value},
     )
+
+
+MOST = 20_000  # points: a curve is known from fewer, and the shape is found in time linear in them
+
+
+def _telling(lr: Series) -> Ints:
+    """The finite points; of very many, an even choice and both sides of every change that could be sudden."""
+    good = np.flatnonzero(lr.finite)
+    if len(good) <= MOST:
+        return good
+    x = lr.values[good]
+    moved = np.flatnonzero(np.abs(np.diff(x)) > 0.04 * np.maximum(x[1:], x[:-1]))  # `_abrupt` asks for 5 %
+    even = np.linspace(0, len(good) - 1, MOST).round().astype(np.int64)
+    chosen = np.unique(np.concatenate([even, moved[:MOST], moved[:MOST] + 1]))
+    return np.asarray(good[chosen], dtype=np.int64)
 
 
 def _per_epoch(run: Run) -> int | None:

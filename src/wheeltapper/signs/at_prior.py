@@ -12,7 +12,7 @@ reaches the weights.
 Arithmetic with the C of the settings: the median of each third of the record within 1 % of ln C (an untrained
 network's loss differs from ln C by its logits, about that much). At least 1000 updates or one epoch after the
 warm-up; ill from 3 epochs or 5000 updates on, before that a watch, since models with many classes stay there for
-a while (OUT-11). Without C: an accuracy a that moves by less than half a point over five evaluations, and a loss within 1 %
+a while (OUT-11), and a watch where the accuracy on held-out data says the same (at-chance). Without C: an accuracy a that moves by less than half a point over five evaluations, and a loss within 1 %
 of the entropy of (a, 1 - a) throughout, is a binary model at its prior: a watch.
 
 ## When it is wrong
@@ -28,10 +28,11 @@ import math
 
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.trivial import Trivial
-from wheeltapper.signs import seen
+from wheeltapper.signs import at_chance, seen
 from wheeltapper.signs.at_chance import still_warming
 
 ID = "at-prior"
@@ -46,16 +47,18 @@ def look(
     val_metrics: tuple[Series, ...] = (),
     trivial_loss: Trivial | None = None,
     lr: Series | None = None,
+    knobs: Knobs | None = None,
 ) -> Answer:
     if train_loss is not None and trivial_loss is not None:
-        return _against(train_loss, trivial_loss, lr)
+        told = isinstance(at_chance.look(val_loss, val_metrics, lr, knobs), Finding)
+        return _against(train_loss, trivial_loss, lr, told)
     accuracy = next((s for s in val_metrics if s.quantity == "accuracy" and not s.part), None)
     if accuracy is None or val_loss is None:
         return Unknown("the level of a model that ignores its input is not known", ("the number of classes",))
     return _binary(val_loss, accuracy)
 
 
-def _against(loss: Series, trivial: Trivial, lr: Series | None) -> Answer:
+def _against(loss: Series, trivial: Trivial, lr: Series | None, told: bool) -> Answer:
     x = loss.values[loss.finite]
     if len(x) < ROWS:
         return Unknown("too few training losses", ("a longer record",))
@@ -69,7 +72,7 @@ def _against(loss: Series, trivial: Trivial, lr: Series | None) -> Answer:
     long = epochs >= LONG_EPOCHS or updates >= LONG_UPDATES
     text = f"{loss.name} stands at {levels[-1]:.4g} throughout: a model that ignores its input has {trivial.loss:.4g} ({trivial.words})"
     return seen(
-        ID, loss, text, severity="ill" if long else "watch", grade="is" if long else "suspected", onset=0,
+        ID, loss, text, severity="ill" if long and not told else "watch", grade="is" if long else "suspected", onset=0,
         level=levels[-1], trivial=trivial.loss,
     )  # fmt: skip
 

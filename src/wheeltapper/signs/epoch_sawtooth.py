@@ -42,10 +42,12 @@ def look(run: Run, train_loss: Series) -> Answer:
     if at is None:
         return Unknown("positions within the epoch are not known", ("steps per epoch",))
     good = train_loss.finite & np.isfinite(at)
-    found = phases_of(at[good], train_loss.values[good], 1.0)
-    if found is None:
+    if int(good.sum()) < 40:
         return Unknown("fewer than five whole epochs with eight values each", ("a loss logged more often",))
     level = max(abs(float(np.median(train_loss.values[good]))), 1e-300)
+    found = phases_of(at[good], train_loss.values[good], 1.0, least=SHARE * level)
+    if found is None:
+        return Unknown("fewer than five whole epochs with eight values each", ("a loss logged more often",))
     share = found.amplitude / level
     if found.p >= P or share < SHARE or found.amplitude < 0.5 * found.noise:
         return Clear(f"no shape within the epoch ({share:.1%} of the loss, p = {found.p:.2g})")

@@ -9,7 +9,7 @@ A fast swing between two levels comes from data sets or steps that alternate; a 
 momentum. A loss that is merely noisy does not swing, and noise at the edge of stability is normal (NORM-11).
 
 ## How it decides
-The logarithm of the loss in at most 2000 block means, less its running median, with its correlation from row to row taken
+The logarithm of the loss in at most 1000 block means, less its running median, with its correlation from row to row taken
 out. Fisher's test for one frequency: the largest share of the power, g, among m frequencies has a chance of at most m (1 - g)^(m-1). It
 counts at p < 1e-6, with at least six whole swings, and a swing of 10 % of the loss. Rhythms of the epoch, and of a cyclic
 learning rate, are left to those. A watch where the learning rate has no such rhythm and the swing is 30 % or more, else a note.
@@ -35,7 +35,7 @@ from wheeltapper.simulate.lr_shape import LrShape
 
 ID = "oscillating"
 LIVE = True
-ROWS, BLOCKS, P, SWING, WATCH, SWINGS = 100, 2000, 1e-6, 0.10, 0.30, 6
+ROWS, BLOCKS, P, SWING, WATCH, SWINGS = 100, 1000, 1e-6, 0.10, 0.30, 6
 
 
 def look(run: Run, train_loss: Series, task: Task, lr_shape: LrShape | None = None) -> Answer:

@@ -43,15 +43,17 @@ def look(
         return Unknown("the loss is not logged by step", ("a loss logged by step",))
     good = train_loss.finite
     at, values = train_loss.at[good], train_loss.values[good]
+    if len(values) < 20:
+        return Unknown("fewer than twenty training losses", ("a longer record",))
+    level = max(abs(float(np.median(values))), 1e-300)
     suspects = _periods(run, knobs, val_loss)
     tried = []
     for period, what in suspects.items():
-        found = phases_of(at, values, period, bins=4, draws=1999)
+        found = phases_of(at, values, period, least=NOTE * level, bins=4, draws=1999)
         if found is not None:
             tried.append((period, what, found))
     if not tried:
         return Unknown("no interval of the settings spans five cycles of the log", ("a loss logged more often",))
-    level = max(abs(float(np.median(values))), 1e-300)
     out = []
     for period, what, found in tried:
         share = found.amplitude / level

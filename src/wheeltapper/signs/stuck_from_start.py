@@ -34,6 +34,7 @@ from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import Task
 from wheeltapper.signals.learned import Learned
 from wheeltapper.signals.statistics import block_medians, noise_of, running_median
+from wheeltapper.signals.trivial import Trivial
 from wheeltapper.signs import seen, where
 from wheeltapper.signs.at_chance import still_warming
 
@@ -43,7 +44,12 @@ ENDS, BEST, ROWS, EPOCHS, UPDATES = 0.01, 0.02, 10, 3, 1000
 
 
 def look(
-    train_loss: Series, task: Task, learned: Learned, knobs: Knobs | None = None, lr: Series | None = None
+    train_loss: Series,
+    task: Task,
+    learned: Learned,
+    knobs: Knobs | None = None,
+    lr: Series | None = None,
+    trivial_loss: Trivial | None = None,
 ) -> Answer:
     if task.diffusion:
         return Unknown("a diffusion loss is nearly flat by nature", ("per-noise-level losses on a fixed probe",))
@@ -63,6 +69,8 @@ def look(
     fell = (first - last) / scale
     if learned.seen or fell > ENDS or abs(first - last) > 3 * math.sqrt(2) * error or (first - best) / scale > BEST:
         return Clear(f"the training loss went from {first:.4g} to {last:.4g}")
+    if trivial_loss is not None and abs(last / trivial_loss.loss - 1) < ENDS:
+        return Clear(f"the loss stays at {last:.4g}, that of a model that ignores its input: see at-prior")
     if still_warming(lr):
         return Unknown("the learning rate still warms up at the end of the record", ("the run after its warm-up",))
     long = any(
