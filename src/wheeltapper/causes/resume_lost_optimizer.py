@@ -32,12 +32,20 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "resume-lost-optimizer"
 AREA = "resume"
-EXPLAINS = ("restart-jump", "starts-late", "spiked", "declined-after-peak")
+EXPLAINS = ("restart-jump", "starts-late", "spiked", "diverged", "declined-after-peak")
 PRIOR = -1.5
 TRIAL = "resume twice from one checkpoint, with and without the optimizer's state"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    resumes = [s for s in case.run.segments if s.kind == "resume"]
+    late = case.found("starts-late")
+    if not resumes and not late:
+        return Excluded("the record shows no resume")
+    ill = [f for f in case.findings if f.severity == "ill" and f.onset is not None]
+    before = [f for f in ill if resumes and f.clock == resumes[0].clock and (f.onset or 0.0) < 0.98 * resumes[0].start]
+    if before and len(before) == len(ill) and not late:
+        return Excluded(f"the trouble began at {before[0].onset:g}, before the first resume at {resumes[0].start:g}")
     out = proofs(case, "resume-incomplete", "resume-never-loaded")
     jumps = case.found("restart-jump")
     bumps = [f for f in jumps if "sigmas" in f.numbers]
@@ -45,11 +53,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(2.5, bumps[0].summary, "bump", bumps[0].places))
     if any(f.numbers.get("ratio", 1.0) > 1.5 for f in jumps):
         out.append(Evidence(-2.0, "the learning rate jumped there, which explains a bump by itself", "rate"))
-    late = case.found("starts-late")
     if late and late[0].numbers.get("dropped"):
         out.append(Evidence(2.0, late[0].summary, "config", late[0].places))
-    resumed = any(s.kind == "resume" for s in case.run.segments) or bool(late)
-    return out if resumed or out else Excluded("the record shows no resume")
+    return out
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

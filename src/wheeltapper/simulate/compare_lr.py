@@ -192,10 +192,11 @@ def _paced(
     plan: Plan, lr: Floats, readings: list[_Reading], values: Floats, allowed: Floats, factors: Mapping[str, float]
 ) -> LrMatch | None:
     """The LR at s is the planned one at k·s. The compared stretch must move, or any pace would do."""
+    tick = float(np.nanmax(np.abs(np.diff(lr))))
     for factor, names in _candidate_factors(factors).items():
+        # Rounding to whole ticks moves the plan by half a tick; a scheduler stepped seldom holds its last value.
+        slack = allowed + 0.5 * tick * max(1.0, factor)
         for reading in readings[:3]:
-            # Rounding to whole ticks moves the plan by half a tick; a scheduler stepped seldom holds its last value.
-            slack = allowed + 0.5 * float(np.nanmax(np.abs(np.diff(lr)))) * max(1.0, factor)
             spots = (np.round(reading.ticks * factor), reading.ticks * factor)
             for expected in (_at(lr, plan, ticks) for ticks in spots[: 2 if factor < 1 else 1]):
                 known = expected[np.isfinite(expected)]
