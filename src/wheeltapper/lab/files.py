@@ -14,27 +14,7 @@ from typing import Any
 
 import torch
 
-
-def crc_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)  # Castagnoli, reflected
-        table.append(crc)
-    return tuple(table)
-
-
-CRC = crc_table()
-
-
-def masked_crc(data: bytes) -> int:
-    """The checksum of a TFRecord: CRC-32C, rotated and shifted."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = CRC[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+from wheeltapper.sources._crc32c import crc32c, masked
 
 
 def varint(value: int) -> bytes:
@@ -62,7 +42,9 @@ class EventFile:
     def _write(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))
         with self.path.open("ab") as file:
-            file.write(length + struct.pack("<I", masked_crc(length)) + event + struct.pack("<I", masked_crc(event)))
+            file.write(
+                length + struct.pack("<I", masked(crc32c(length))) + event + struct.pack("<I", masked(crc32c(event)))
+            )
 
     def scalars(self, step: int, wall_time: float, values: Mapping[str, float]) -> None:
         for tag, value in values.items():

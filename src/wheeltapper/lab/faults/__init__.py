@@ -87,15 +87,16 @@ def patched(script: str, patch: str, onset: float | None = None) -> str:
     >>> patched("a = 1\\nb = 2\\n", " a = 1\\n-b = 2\\n+b = 3\\n")
     'a = 1\\nb = 3\\n'
     """
+    lines = script.splitlines()
     for place in patch.split("@@\n") if patch else []:
-        lines = place.splitlines()
-        old = "".join(line[1:] + "\n" for line in lines if line[0] in " -")
-        new = "".join(line[1:] + "\n" for line in lines if line[0] in " +").replace("@AT@", f"{onset or 0:.0f}")
-        found = ("\n" + script).count("\n" + old)
-        if found != 1:
-            raise ContractError(f"a patch looks for {old!r} and finds it {found} times in the script")
-        script = ("\n" + script).replace("\n" + old, "\n" + new)[1:]
-    return script
+        marked = place.replace("@AT@", f"{onset or 0:.0f}").splitlines()
+        old = [line[1:] for line in marked if line[0] in " -"]
+        new = [line[1:] for line in marked if line[0] in " +"]
+        found = [at for at in range(len(lines)) if lines[at : at + len(old)] == old]
+        if len(found) != 1:
+            raise ContractError(f"a patch looks for {old} and finds it {len(found)} times in the script")
+        lines[found[0] : found[0] + len(old)] = new
+    return "\n".join(lines) + "\n"
 
 
 def faults_of(system: str) -> tuple[Fault, ...]:

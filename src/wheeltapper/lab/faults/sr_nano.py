@@ -286,9 +286,8 @@ FAULTS = (
         text="grad_clip is announced in the log and never used",
     ),
     Fault(
-        id="overfit", cause="overfitting", knob="datasets.train", harm="quality",
-        needs={"images": 48}, change=put(images=1, batch=1, scheduler="MultiStepLR", milestones=[20000, 30000]),
-        text="one training picture",
+        id="overfit", cause="overfitting", knob="images", harm="quality", needs={"blocks": 2, "ema_decay": 0.9},
+        change=put(images=2, batch=2, train_image_size=32, lr=0.02), text="two small training pictures",
     ),
     Fault(
         id="weight-decay-too-strong", cause="weight-decay-too-strong", knob="weight_decay", harm="quality",

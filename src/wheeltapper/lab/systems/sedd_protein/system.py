@@ -16,7 +16,7 @@ CASES = ("003",)
 SCRIPT = Path(__file__).with_name("train.py")
 UNIT = "step"
 RESULT = "how well the true families explain 256 generated sequences, in nats per residue above chance"
-EXPECTED: dict[Size, float] = {"test": 0.6, "tiny": 0.8, "full": 1.0}
+EXPECTED: dict[Size, float] = {"test": 0.4, "tiny": 0.8, "full": 1.0}
 NOISE = 0.06
 
 SMALL: Settings = {

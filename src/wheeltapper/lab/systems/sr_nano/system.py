@@ -46,6 +46,7 @@ SMALL: Settings = {
     "images": 48,
     "val_images": 8,
     "image_size": 64,
+    "train_image_size": 64,
     "dim": 16,
     "blocks": 1,
     "print_freq": 5,
@@ -61,7 +62,16 @@ RECIPES: dict[Size, Settings] = {
     | {"images": 200, "val_images": 16, "print_freq": 20, "val_freq": 50, "save_freq": 500, "ema_decay": 0.995},
     "full": SMALL
     | {"total_iter": 40000, "milestones": [20000, 30000], "T_max": 40000, "T_0": 10000, "warmup_iter": 500}
-    | {"dim": 48, "blocks": 6, "batch": 16, "lq_size": 64, "image_size": 256, "images": 800, "val_images": 32}
+    | {
+        "dim": 48,
+        "blocks": 6,
+        "batch": 16,
+        "lq_size": 64,
+        "image_size": 256,
+        "train_image_size": 256,
+        "images": 800,
+        "val_images": 32,
+    }
     | {"print_freq": 100, "val_freq": 1000, "save_freq": 20000, "ema_decay": 0.999, "lr": 5e-4},
 }
 
@@ -144,7 +154,7 @@ datasets:
     dataroot_gt: datasets/scenes/hr
     dataroot_lq: datasets/scenes/lr_x2_bicubic_aa
     num_images: {s["images"]}
-    image_size: {s["image_size"]}
+    image_size: {s["train_image_size"]}
     image_seed: {s["seed"]}
     lq_size: {s["lq_size"]}
     use_hflip: true
