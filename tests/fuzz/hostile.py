@@ -32,7 +32,7 @@ REPORTED = {
     "yaml deep": "text readers: patterns that start with blanks are quadratic on long indentation",
 }
 
-TEXT_NAMES = ("train.log", "log.txt", "metrics.csv", "stats.jsonl", "trainer_state.json", "args.yaml", "out")
+TEXT_NAMES = ("train.log", "log.txt", "metrics.csv", "stats.jsonl", "trainer_state.json", "args.yaml")
 
 
 def texts() -> Iterator[tuple[str, bytes]]:

@@ -167,15 +167,20 @@ class Columns:
     by_length: dict[int, list[Layout]] = field(default_factory=dict)
     classes: int = 0
 
-    def learn(self, data: bytes) -> tuple[Layout, int, Parsed] | None:
-        """The layout and class of a record; None where it must be parsed by itself."""
+    def learn(self, data: bytes, footer: bytes) -> tuple[Layout, int, Parsed] | None:
+        """The layout and class of a record; None where it must be parsed by itself.
+
+        Only a record with a right checksum may serve as the example of others.
+        """
+        if len(data) > MAX_LAYOUT or masked(crc32c(data)) != int.from_bytes(footer, "little"):
+            return None
         try:
             event = parse(data, self.plugins)
         except MalformedError:
             return None
         places = sorted(_varying(event))
         overlapping = any(a + size > b for (a, size), (b, _) in pairwise(places))
-        if not event.plain or overlapping or len(data) > MAX_LAYOUT or self.classes >= MAX_CLASSES:
+        if not event.plain or overlapping or self.classes >= MAX_CLASSES:
             return None
         mask = layout_mask(data, event)
         scalars = tuple((s.dtype, s.at, s.size, s.packed) for s in event.scalars)
@@ -222,9 +227,15 @@ class Columns:
             known = self.classes
             sample = min(budget, len(starts))
             keep = np.ones(len(starts), bool)
+            seen: set[bytes] = set()
             for i in range(sample):
                 at = int(starts[i]) + HEADER
-                if self.learn(buffer[at : at + length]) is None:
+                data = buffer[at : at + length]
+                most = data[12:-4]  # in the usual layout the wall time, most of the step and the value lie outside
+                if most in seen:
+                    continue
+                seen.add(most)
+                if self.learn(data, buffer[at + length : at + length + FOOTER]) is None:
                     self.one_by_one(buffer, starts[i : i + 1], length, records[i : i + 1])
                     keep[i] = False
             starts, records = starts[keep], records[keep]

@@ -135,7 +135,7 @@ def row_of(columns: Columns, buffer: bytes, starts: Sequence[int], ends: Sequenc
     slots: list[Slot] = []
     for start, end in zip(starts, ends, strict=True):
         data = buffer[start + HEADER : end - FOOTER]
-        learned = columns.learn(data)
+        learned = columns.learn(data, buffer[end - FOOTER : end])
         if learned is None:
             return None
         layout, index, event = learned
