@@ -10,8 +10,8 @@ decays or the weights shrink, so this alone proves nothing.
 ## How it decides
 The logarithm of the norm, as block medians; the rise from its lowest level is tested against a flat series
 with the same noise and autocorrelation, corrected for having picked the lowest (ST-03), at p < 1e-3. A note from a
-factor of 3 on, a watch from 10 on while the learning rate did not decay. On the healthy records at hand the
-norm ends at 1.6 times its lowest level at most (LOG.md, 2026-11-16). If the norm follows the loss
+factor of 3 on, a watch from 10 on while the learning rate did not decay. On the labelled healthy records
+the norm ends at 1.6 times its lowest level at most (LOG.md, 2026-11-16). If the norm follows the loss
 scale, it was logged before unscaling, and the answer is Unknown (AMP-19).
 
 ## When it is wrong

@@ -9,7 +9,7 @@ the data, statistics of normalisation layers), or one bad update that healed. A 
 
 ## How it decides
 Each evaluation against the mean of its two neighbours, in units of the run's own spread of such residuals. The threshold is the
-larger of the normal one for the number of looks over all scores (ST-06, ST-13) and twice the largest residual of any other
+larger of the normal one for the number of looks over all scores at 1e-3 in all (ST-06, ST-13) and twice the largest residual of any other
 evaluation, because tails are heavy; and it must be a tenth of the level. The first fifth is left out: early evaluations are wild (NORM-12). A note.
 
 ## When it is wrong
@@ -30,7 +30,7 @@ from wheeltapper.signs import seen, where
 
 ID = "val-spike"
 LIVE = False
-ROWS, MOST, LEAST, OTHERS = 12, 5000, 0.10, 2.0
+ROWS, MOST, LEAST, OTHERS, P = 12, 5000, 0.10, 2.0, 1e-3
 
 
 def look(val_loss: Series | None = None, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
@@ -61,7 +61,7 @@ def _one(series: Series, looks: int) -> Finding | None:
     if not len(others) or sigma <= 0:
         return None
     limit = max(
-        spike_threshold(looks) * sigma,
+        spike_threshold(looks, P) * sigma,
         OTHERS * float(others[max(0, start - 1) :].max()),
         LEAST * abs(float(np.median(x))),
     )
@@ -80,7 +80,7 @@ def _one(series: Series, looks: int) -> Finding | None:
         grade="is-p",
         onset=index,
         end=int(good[peak + 1]),
-        p=0.1 / looks,
+        p=P,
         size=float(excess[peak] / sigma),
     )
 

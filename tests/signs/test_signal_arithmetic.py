@@ -1,0 +1,104 @@
+"""The signals behind the signs of rate, rhythm and machine: their arithmetic on series whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from wheeltapper.finding import Finding
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Absent, Signals
+from wheeltapper.signals.phases import phases_of
+from wheeltapper.signs.high_skip_rate import _chernoff
+from wheeltapper.testing import ask_sign, make_run
+
+HF = (
+    "max_steps: {n}\nlearning_rate: 0.001\nlr_scheduler_type: linear\nwarmup_steps: 0\n"
+    "per_device_train_batch_size: 8\nlogging_steps: 1\n"
+)
+
+
+def test_phases_find_a_bump_and_its_place() -> None:
+    rng = np.random.default_rng(1)
+    at = np.arange(1000, dtype=np.float64)
+    x = 3.0 - at / 500 + 0.05 * rng.standard_normal(1000) + 0.2 * ((at % 50) < 10)
+    found = phases_of(at, x, 50.0, least=0.0, bins=5)
+    assert found is not None
+    assert found.p == pytest.approx(0.001)
+    assert int(np.argmax(found.means)) == 0
+    assert found.amplitude == pytest.approx(0.2, abs=0.04)
+
+
+def test_phases_of_noise_are_chance_at_the_stated_rate() -> None:
+    rng = np.random.default_rng(2)
+    at = np.arange(400, dtype=np.float64)
+    ps = []
+    for _ in range(200):
+        x = np.zeros(400)
+        for i in range(1, 400):  # correlated noise and a curved trend: neither is a phase
+            x[i] = 0.8 * x[i - 1] + rng.standard_normal()
+        found = phases_of(at, x + 5 * np.exp(-at / 100), 20.0, least=0.0, bins=4, draws=199)
+        assert found is not None
+        ps.append(found.p)
+    assert float(np.mean(np.array(ps) < 0.05)) < 0.12
+    assert min(ps) > 0.0
+
+
+def test_phases_need_whole_cycles() -> None:
+    at = np.arange(100, dtype=np.float64)
+    assert phases_of(at, at, 40.0, least=0.0) is None
+    assert phases_of(at, at, 1e-3, least=0.0) is None, "a period below the spacing of the log"
+
+
+def test_very_many_rates_keep_their_shape_and_their_jump() -> None:
+    n = 300_000
+    lr = 1e-3 * (1 - np.arange(n) / (2 * n))
+    lr[200_001:] *= 1.9
+    shape = Signals(make_run({"lr": lr.tolist()})).get("lr_shape")
+    assert [round(j.at) for j in shape.jumps] == [200_001]
+
+
+def rate_of(factor: float, n: int = 400) -> Run:
+    values = [1e-3 * max(0.0, 1 - factor * i / n) for i in range(n)]
+    return make_run({"lr": values}, config=HF.format(n=n))
+
+
+def test_the_plan_is_a_signal_and_a_missing_one_says_why() -> None:
+    assert Signals(rate_of(1.0)).get("lr_match").verdict == "matches"
+    with pytest.raises(Absent, match="configuration"):
+        Signals(make_run({"lr": [1e-3] * 5})).get("lr_plan")
+
+
+@pytest.mark.parametrize("factor", [4.0, 8.0])
+def test_a_schedule_at_another_pace_is_named_with_its_pace(factor: float) -> None:
+    (answer,) = ask_sign("lr-off-plan", rate_of(factor))
+    assert isinstance(answer, Finding)
+    assert answer.numbers["pace"] == factor
+
+
+def test_a_default_rate_is_no_plan_to_be_off() -> None:
+    config = HF.format(n=400).replace("learning_rate: 0.001\n", "")
+    run = make_run({"lr": [2e-3 * (1 - i / 400) for i in range(400)]}, config=config)
+    assert not isinstance(ask_sign("lr-off-plan", run)[0], Finding)
+
+
+def test_chernoff_never_understates_the_binomial_tail() -> None:
+    for n, q, k in ((1000, 0.002, 12), (200, 0.01, 9), (5000, 0.001, 20)):
+        tail = sum(math.comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(k, k + 60))
+        assert tail <= _chernoff(k, n, q) < 100 * tail
+
+
+def test_pace_is_read_per_step_and_never_from_running_clocks() -> None:
+    assert Signals(make_run({"batch_time": [0.5] * 50, "train/loss": [1.0] * 50})).get("pace").raw == "batch_time"
+    with pytest.raises(Absent):
+        Signals(make_run({"total_time": list(range(1, 51)), "eta": [9.0] * 50})).get("pace")
+
+
+@pytest.mark.parametrize("name", ["val_loss_ema", "ema_val_loss", "val_ema_loss", "val/EMA/loss"])
+def test_an_average_is_paired_with_its_raw_score(name: str) -> None:
+    raw = [2.0 - 0.1 * i for i in range(12)]
+    (answer,) = ask_sign("ema-raw-gap", make_run({"val_loss": raw, name: [2.2] * 12}))
+    assert isinstance(answer, Finding)
+    assert answer.severity == "watch"
