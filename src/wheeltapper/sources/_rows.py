@@ -75,9 +75,9 @@ class _Gap:
         self.varying |= set(middle)
         return True
 
-    def pattern(self, blank: str) -> str:
+    def pattern(self, blank: str, between: str) -> str:
         if self.varying is None:
-            return _literal(self.head, blank)
+            return _literal(self.head, between)
         chars = self.varying
         if any(c.isdigit() for c in chars):
             chars = {c for c in chars if not c.isdigit()}
@@ -117,19 +117,22 @@ class _Shape:
     gaps: list[_Gap]
     commas: list[bool]
     match: Callable[[str], re.Match[str] | None] = field(init=False)
-    blank: str = " *+"  # what separates words; matching only spaces is faster where there are no tabs
+    blank: str = " *+"  # what stands around numbers; matching only spaces is faster where there are no tabs
+    exact: bool = True  # words are separated by exactly one space, until a line shows otherwise
     widened: int = 0
 
     def __post_init__(self) -> None:
         self.compile()
 
     def compile(self) -> None:
-        # Atomic groups: a hostile line fails after one pass, it cannot make the expression backtrack.
+        # Where a gap varies the group is atomic: a hostile line fails after one pass, without backtracking.
         blank = self.blank
+        between = " " if self.exact and blank == " *+" else blank
         out = [self.prefix, r"\s*+"]
         for gap, comma in zip(self.gaps, self.commas, strict=False):
-            out += ["(?>", gap.pattern(blank), blank, _NUM_COMMA if comma else _NUM, ")", blank]
-        out += [self.gaps[-1].pattern(blank), r"\s*+"]
+            part = gap.pattern(blank, between) + blank + (_NUM_COMMA if comma else _NUM)
+            out += [part if gap.varying is None else f"(?>{part})", blank]
+        out += [self.gaps[-1].pattern(blank, between), r"\s*+"]
         self.match = re.compile("".join(out), re.DOTALL).fullmatch
 
 
@@ -253,11 +256,13 @@ class RowReader:
         if shape.widened >= MAX_WIDENINGS:
             return
         shape.widened += 1
-        for gap, word in zip(shape.gaps, words, strict=True):
-            gap.widen(word)
+        before = (shape.commas, shape.prefix, shape.blank)
         shape.commas = [a or b for a, b in zip(shape.commas, commas, strict=True)]
         shape.prefix = _prefix_pattern(text, prefix)
         shape.blank = r"\s*+" if "\t" in text else shape.blank
+        widened = [gap.widen(word) for gap, word in zip(shape.gaps, words, strict=True)]
+        if not any(widened) and before == (shape.commas, shape.prefix, shape.blank):
+            shape.exact = False
         shape.compile()
 
 
@@ -285,7 +290,7 @@ def _prefix_pattern(text: str, prefix: Prefix) -> str:
     # The time must come before the rank in the row's values; a rank written first is caught by look-ahead.
     if prefix.time is None:
         return loose(text[:stop])
-    stamp_pattern = "(" + _DIGITS.sub(lambda m: rf"\d{{{len(m[0])}}}", re.escape(stamp)) + ")"
+    stamp_pattern = f"(.{{{len(stamp)}}})"  # its digits are checked when it is read
     if prefix.rank is not None and str(prefix.rank) in _DIGITS.findall(before):
         skip = _DIGITS.sub(r"\\d++", re.escape(before))
         return f"(?={skip}{stamp_pattern}){loose(before)}{stamp_pattern.replace('(', '(?:', 1)}{loose(after)}"
