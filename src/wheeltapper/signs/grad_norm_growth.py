@@ -8,10 +8,10 @@ Norms that grow for long often come before a divergence. They also grow in sound
 decays or the weights shrink, so this alone proves nothing.
 
 ## How it decides
-The logarithm of the norm, as block medians; the rise from its lowest level is tested against a flat series
+The logarithm of the norm, as block medians, without the first tenth, where it settles; the rise from its lowest level is tested against a flat series
 with the same noise and autocorrelation, corrected for having picked the lowest (ST-03), at p < 1e-3. A note from a
 factor of 3 on, a watch from 10 on while the learning rate did not decay. On the labelled healthy records
-the norm ends at 1.6 times its lowest level at most (LOG.md, 2026-11-16). If the norm follows the loss
+the norm ends at 1.5 times its lowest level at most (LOG.md, 2026-11-16). If the norm follows the loss
 scale, it was logged before unscaling, and the answer is Unknown (AMP-19).
 
 ## When it is wrong
@@ -40,6 +40,7 @@ def look(grad_norm: Series, lr: Series | None = None, loss_scale: Series | None 
     if len(good) < ROWS:
         return Unknown(f"fewer than {ROWS} positive gradient norms", ("grad_norm logged more often",))
     spots, x = block_medians(np.log(grad_norm.values[good]), 200)
+    spots, x = spots[len(x) // 10 :], x[len(x) // 10 :]
     if loss_scale is not None and _follows(grad_norm, loss_scale):
         return Unknown(
             "the gradient norm follows the loss scale: it was logged before unscaling", ("unscaled grad_norm",)
