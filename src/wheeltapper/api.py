@@ -1,17 +1,18 @@
 """What the command line, notebooks and other programs call.
 
-import wheeltapper
-for diagnosis in wheeltapper.diagnose("runs/exp1"):
-    print(diagnosis.verdict, diagnosis.headline)
+    import wheeltapper
+    for diagnosis in wheeltapper.diagnose("runs/exp1"):
+        print(diagnosis.verdict, diagnosis.headline)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 
-from wheeltapper.audit import audit_run
+from wheeltapper.audit import AuditReport, audit, audit_run
 from wheeltapper.diagnosis.compare import Comparison, compare_runs
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.diagnosis.model import Diagnosis
@@ -26,7 +27,7 @@ from wheeltapper.signals import Signals
 Where = str | PathLike[str]
 Progress = Callable[[str], None]
 
-__all__ = ["compare", "diagnose", "read", "schedule"]
+__all__ = ["check", "compare", "diagnose", "read", "schedule"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -49,6 +50,12 @@ def _with_prognosis(diagnosis: Diagnosis) -> Diagnosis:
     if diagnosis.verdict == "ill" or diagnosis.progress.state in ("finished", "crashed") or not diagnosis.run.series:
         return diagnosis
     return replace(diagnosis, prognosis=forecast(Signals(diagnosis.run), diagnosis.findings))
+
+
+def check(paths: Where | Iterable[Where]) -> AuditReport:
+    """What a run made of these configs, scripts and folders will really do. Nothing is executed."""
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    return audit([Path(path) for path in given])
 
 
 def compare(

@@ -16,10 +16,15 @@ from wheeltapper.report.textplot import plot
 from wheeltapper.report.view import GRADE_WORDS, Row, nearer
 
 MOST_FINDINGS = 60
+GRADES = {
+    **GRADE_WORDS,
+    "is": "certain: the code, the framework's own rules, or arithmetic",
+    "suspected": "suspected: worth a look",
+}
 
 
 def print_audit(report: AuditReport, out: Console) -> None:
-    here = os.getcwd() + "/"
+    here = _base(report)
     parts: list[RenderableType] = [Text(nearer(clean(report.subject, 200), here), style="bold")]
     under = [f"read as {clean(report.dialect, 40)}"] if report.dialect else []
     under.append(plural(len(report.files), "file"))
@@ -48,6 +53,16 @@ def print_audit(report: AuditReport, out: Console) -> None:
     put(out, *parts)
 
 
+def _base(report: AuditReport) -> str:
+    """The folder that all files are inside: a long path on every line hides the point."""
+    folders = {os.path.dirname(file) for file in report.files}
+    try:
+        shared = os.path.commonpath(folders) if folders else ""
+    except ValueError:  # absolute and relative paths, or two drives
+        return ""
+    return shared.rstrip("/") + "/" if shared else ""
+
+
 def _how(how: str, place: object | None) -> str:
     return f"{how}, {place}" if place is not None else how
 
@@ -61,5 +76,5 @@ def _finding(finding: Finding, here: str) -> RenderableType:
     also = f"; see also {', '.join(dict.fromkeys(places[1:4]))}" if len(places) > 1 else ""
     return Group(
         head,
-        indented(Group(Text(clean(finding.summary, 800)), Text(GRADE_WORDS[finding.grade] + also, style="dim"))),
+        indented(Group(Text(clean(finding.summary, 800)), Text(GRADES[finding.grade] + also, style="dim"))),
     )
