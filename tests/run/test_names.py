@@ -46,6 +46,12 @@ def test_what_is_not_known_has_no_direction(raw: str) -> None:
     assert meaning_of(raw).quantity is None
 
 
+def test_a_bare_split_in_percent_is_an_accuracy() -> None:
+    meaning = meaning_of("Val", "val", "%")
+    assert (meaning.quantity, meaning.split) == ("accuracy", "val")
+    assert meaning_of("Val", "val", None).quantity is None
+
+
 def test_a_windows_suffix_is_no_part() -> None:
     assert meaning_of("train_loss_epoch").window == "epoch"
     assert meaning_of("Loss (avg)").window == "running"

@@ -25,6 +25,7 @@ from wheeltapper.config.tree import ConfigTree
 from wheeltapper.errors import InputError, NothingToRead
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.run.model import Run
+from wheeltapper.simulate.ema import first_copy_weight
 from wheeltapper.simulate.plan_from_knobs import planned_lr
 from wheeltapper.sources.record import Fact
 
@@ -109,10 +110,13 @@ def _audit(
     settings = [*trees, *(tree for tree in launches if tree.file not in {t.file for t in trees})]
     knobs = read_knobs(settings, run_formats=formats) if settings else None
     findings = [_from_problem(p) for p in check_config(trees)] if trees else []
+    proved = [finding for code in codes for finding in run_checks(code)]
     rows: list[Row] = []
     plan = None
     if knobs is not None:
         length = length_of(knobs, facts)
+        if any(f.id == "accumulation-not-implemented" and f.grade == "is" for f in proved):
+            length = replace(length, declared_accumulation=length.accumulation, accumulation=1.0)
         per_epoch = int(length.steps_per_epoch) if length.steps_per_epoch else None
         planned = planned_lr(
             knobs,
@@ -127,9 +131,8 @@ def _audit(
             plan = planned
         rows = rows_of(knobs, length, plan)
         findings += arithmetic(knobs, length, plan)
-    for code in codes:
-        findings += run_checks(code)
-    findings = _once(findings)
+        proved = [_settled(f, length.total) for f in proved]
+    findings = _once([*findings, *proved])
     findings.sort(key=lambda f: (f.grade != "is", {"ill": 0, "watch": 1, "note": 2}[f.severity]))
     names = tuple(dict.fromkeys(str(f) for f in files))
     return AuditReport(subject, tuple(rows), tuple(findings), tuple(notes), plan, _dialect(knobs), names)
@@ -145,6 +148,21 @@ def _from_problem(problem: Problem) -> Finding:
     return Finding(
         problem.id, text, "ill" if certain and problem.id in BREAKS else "watch", problem.grade, places=(problem.place,)
     )
+
+
+def _settled(finding: Finding, total: float | None) -> Finding:
+    """The code knows decay and interval of an average, the log the length of the run: together they decide."""
+    decay, every = finding.numbers.get("decay"), finding.numbers.get("every")
+    if finding.id != "ema-horizon-too-long" or finding.grade == "is" or not (decay and every and total):
+        return finding
+    left = first_copy_weight(decay, int(total / every))
+    text = (
+        f"The average (decay {decay:g}, updated every {every:g} steps) has a horizon of {every / (1 - decay):,.0f} steps in a run of "
+        f"{total:,.0f}: at its end {left:.0%} of it is still the first weights."
+    )
+    if left < 0.05:
+        return replace(finding, severity="note", grade="is", summary=text)
+    return replace(finding, grade="is", summary=text, numbers={**finding.numbers, "left": left})
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

@@ -111,9 +111,10 @@ def _cut_short(knobs: Knobs, length: Length) -> Iterator[Finding]:
     if not isinstance(limit.value, (int, float)) or limit.value <= 0:
         return
     by_epochs = length.epochs * length.steps_per_epoch
-    if limit.value > 2 * by_epochs:
+    declared = length.updates(float(limit.value), limit.unit) or 0.0
+    if declared > 2 * by_epochs:
         text = (
-            f"{length.epochs:g} epochs of {length.steps_per_epoch:,.0f} updates are {by_epochs:,.0f}, far from the {limit.value:,.0f} that are "
+            f"{length.epochs:g} epochs of {length.steps_per_epoch:,.0f} updates are {by_epochs:,.0f}, far from the {declared:,.0f} that are "
             "declared: everything planned for later is never reached"
         )
         yield _found(
@@ -122,7 +123,7 @@ def _cut_short(knobs: Knobs, length: Length) -> Iterator[Finding]:
             "run.total_steps",
             text,
             "watch",
-            declared=float(limit.value),
+            declared=declared,
             real=by_epochs,
         )
 

@@ -23,6 +23,7 @@ class Length:
     epochs: float | None
     total: float | None
     how: str
+    declared_accumulation: float | None = None  # set where the code shows that it is not done
 
     @property
     def effective_batch(self) -> float | None:
@@ -52,6 +53,9 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
 
     batch, accumulation = number("batch.per_device"), number("batch.accumulation") or 1.0
     world = number("world_size", "world_size") or 1.0
+    declared = knobs.get("batch.per_device")
+    if world > 1 and declared is not None and declared.note is not None:
+        batch = None  # a bare "batch_size" does not say whether it is per device or in all
     whole = number("batch.global")
     if batch is None and whole is not None:
         batch = whole / accumulation / world
@@ -70,6 +74,11 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
             f"{samples:g} samples over a batch of {batch * accumulation * world:g}",
         )
     limit = number("run.total_steps", "total_steps")
+    declared_length = knobs.get("run.total_steps")
+    if declared_length is not None and declared_length.unit == "micro_steps":
+        # This loop counts micro-batches, in its settings and in its log alike.
+        limit = None if limit is None else limit / accumulation
+        per_epoch = per_epoch / accumulation if per_epoch is not None and how == "the log" else per_epoch
     by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None
     # A limit of steps and a number of epochs: the run ends at whichever comes first.
     totals = [t for t in (limit, by_epochs) if t is not None]

@@ -20,7 +20,13 @@ def rows_of(knobs: Knobs, length: Length, plan: Plan | None) -> list[Row]:
             parts += f" x {length.accumulation:g} accumulated"
         if length.world > 1:
             parts += f" x {length.world:g} processes"
+        if length.declared_accumulation:
+            declared = batch * length.declared_accumulation
+            parts += f"; declared {declared:g}, but the accumulation over {length.declared_accumulation:g} is not done"
         rows.append(_row(knobs, "effective batch", f"{batch:g}", parts, "batch.per_device"))
+    elif knobs.value("batch.per_device"):
+        how = "per device or in all: the name does not say"
+        rows.append(_row(knobs, "batch", f"{knobs.value('batch.per_device'):g}", how, "batch.per_device"))
     if length.steps_per_epoch is not None:
         rows.append(Row("updates per epoch", f"{length.steps_per_epoch:,.0f}", length.how))
     if length.total is not None:

@@ -58,6 +58,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     chance = case.found("at-chance", severity="ill")
     if chance and not chance[0].numbers.get("fell") and not case.found("diverged", "not-finite", "collapsed"):
         return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+    broken = case.found("not-finite", "diverged", "collapsed", "spiked", severity="ill")
+    if broken and all((f.series or "").startswith(("val/", "test/")) and f.id == "not-finite" for f in broken):
+        return Excluded("only a validation loss is not finite; the training loss is stable")
     out = []
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
         out += _at_the_peak(lr, onset)

@@ -25,8 +25,9 @@ def _high_scale(case: Case) -> RuledOut | None:
     if last <= 65536 or not math.isfinite(last) or case.found("scale-collapse"):
         return None
     power = math.log2(last)
-    if abs(power - round(power)) > 1e-6:
+    if abs(power - round(power)) > 1e-4:  # logs print five digits
         return None
+    last = 2.0 ** round(power)
     steps = int(scale.at[-1])
     bounds = skip_bounds(TORCH, steps, last)
     text = f"a scale of 2^{round(power)} is not an explosion: it doubles after 2000 clean steps and halves on each overflow"
@@ -76,4 +77,29 @@ def _below_best(case: Case) -> RuledOut | None:
     )
 
 
-RULES: tuple[Callable[[Case], RuledOut | None], ...] = (_high_scale, _scale_of_one, _val_below_train, _below_best)
+def _one_high_value(case: Case) -> RuledOut | None:
+    """A last or highest value far above the level, in a loss that spreads like that all along."""
+    train = case.get("train_loss")
+    if train is None or case.found("diverged", "not-finite", severity="ill") or int(train.finite.sum()) < 20:
+        return None
+    x = train.values[train.finite]
+    late = x[len(x) // 2 :]
+    level, last = float(np.median(late)), float(x[-1])
+    if level <= 0 or last < 5 * level:
+        return None
+    above = float(np.mean(late >= last / 2))
+    return RuledOut(
+        "last-value-high",
+        f"The loss ended at {last:.3g}, so the run diverged",
+        f"one value is one batch: the level of the second half is {level:.3g}, and {above:.1%} of its values reach half of "
+        f"{last:.3g} as well; a level would have to rise, and it did not",
+    )
+
+
+RULES: tuple[Callable[[Case], RuledOut | None], ...] = (
+    _high_scale,
+    _scale_of_one,
+    _val_below_train,
+    _below_best,
+    _one_high_value,
+)

@@ -17,6 +17,7 @@ from wheeltapper.run.model import Series
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
 
+WILD = 5.0  # a 99th percentile five times the median: no mean of a batch of usual size does that
 MOST = 12  # scores shown; the rest are components
 
 
@@ -37,6 +38,11 @@ def _judge(series: Series, signals: Signals, findings: Sequence[Finding]) -> Met
             return MetricVerdict(series.name, "no", finding.summary, finding.numbers.get("baseline"))
         if finding.id == "constant-metric" and finding.severity == "ill":
             return MetricVerdict(series.name, "no", finding.summary)
+    broken = [f for f in findings if f.id == "below-baseline" and f.series]
+    if broken and series.split in ("val", "test") and series.quantity != "loss":
+        return MetricVerdict(
+            series.name, "no", f"it comes from the evaluation that gives {broken[0].series} below its baseline"
+        )
     if int(series.finite.sum()) < 2:
         return MetricVerdict(series.name, "cannot-tell", f"{int(series.finite.sum())} finite values")
     best_so_far = _best_so_far(series)
@@ -46,6 +52,9 @@ def _judge(series: Series, signals: Signals, findings: Sequence[Finding]) -> Met
     if shifting and series.quantity == "loss":
         return MetricVerdict(series.name, "cannot-tell", f"not comparable over time: {shifting}")
     baseline, what = _trivial(series, signals)
+    wild = _wild(series)
+    if wild:
+        return MetricVerdict(series.name, "cannot-tell", wild, baseline)
     if series.quantity == "loss" and series.split == "train":
         return MetricVerdict(series.name, "yes", _noise_words(series), baseline)
     words = f"trivial level {baseline:.4g} ({what})" if baseline is not None else _noise_words(series)
@@ -73,6 +82,18 @@ def _best_so_far(series: Series) -> str:
     if (steps >= 0).all() and float(np.mean(steps == 0)) > 0.3 and float(np.mean(steps > 0)) > 0.05:
         return "it never gets worse and often repeats exactly: this is the best so far, not the current value"
     return ""
+
+
+def _wild(series: Series) -> str:
+    """Values that spread over an order of magnitude at one level: single ones prove nothing (CASES §2.0 row 12)."""
+    x = series.values[series.finite & (series.values > 0)]
+    if len(x) < 20:
+        return ""
+    late = x[len(x) // 2 :]
+    spread = float(np.quantile(late, 0.99) / np.median(late))
+    if spread < WILD:
+        return ""
+    return f"single values spread {spread:.3g}-fold about their level (99th percentile over median): only levels of many count"
 
 
 def _noise_words(series: Series) -> str:

@@ -61,7 +61,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         if overwritten:
             dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
         notes += dropped
-    series = _same_scale(series)
+    series = _same_scale(_without_echoes(series))
     segments = _dead_from(segments)
     facts = _facts(readings, series)
     return Run(
@@ -324,6 +324,18 @@ def _series(label: str, first: Points, meaning: Meaning, chunks: list[_Chunk]) -
         window=first.window or meaning.window,
         rank=first.rank,
     )
+
+
+def _without_echoes(series: dict[str, Series]) -> dict[str, Series]:
+    """A second log may repeat a series without saying where in the run it stands: the placed one tells it all."""
+    out = dict(series)
+    for label, s in series.items():
+        if s.clock != "row":
+            continue
+        placed = [o for o in series.values() if o.clock != "row" and o.quantity == s.quantity and len(o) == len(s)]
+        if s.quantity and any(bool(np.all(_equal(o.values, s.values))) for o in placed):
+            del out[label]
+    return out
 
 
 _SHARES = {"accuracy", "top5", "error", "top5_error"}

@@ -202,6 +202,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         window = _WINDOWS[rest.pop()]
     while len(rest) > 1 and rest[0] in _HEADS:
         rest = rest[1:]
+    if unit == "%" and len(words) == 1 and words[0] in _SPLITS:  # "Train: 41.43% | Val: 40.47%"
+        return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
     return _look_up(rest, found, unit, window)

@@ -4,14 +4,14 @@
 Gradient norms, logged before clipping, that lie above the clipping threshold on 95 % of the rows or more.
 
 ## Why it matters
-Under SGD the threshold then sets the step: the learning rate no longer does. Under Adam a constant factor on the
-gradient changes nothing, so the threshold neither tames nor hurts: lowering it is no remedy.
+Under SGD the threshold then sets the step: the learning rate no longer does. Under Adam a constant factor on
+the gradient changes nothing, so the threshold neither tames nor hurts: lowering it is no remedy.
 
 ## How it decides
-Exact: the share of rows above the threshold, at 50 rows or more. The threshold comes from the settings or from
-the log. Norms that stand at the threshold itself were logged after clipping and tell nothing. 95 %: above the
-"extremely aggressive" half of the playbook (CLIP-01), and near the 100 % that CLIP-02 speaks of. A watch under
-plain SGD, a note otherwise.
+Exact: the share of rows above the threshold, at 50 rows or more. The threshold comes from the settings or
+from the log. Norms that stand at the threshold itself were logged after clipping and tell nothing. 95 %:
+above the "extremely aggressive" half of the playbook (CLIP-01), and near the 100 % that CLIP-02 speaks of. A
+watch under plain SGD, a note otherwise.
 
 ## When it is wrong
 Norms logged before the loss scale was taken out look too large (AMP-08); clipping by value has no norm.

@@ -1,8 +1,8 @@
 """The loss stands at the level of a model that ignores its input.
 
 ## What it sees
-A loss that is, from the beginning to the end of the record, the logarithm of the number of classes or tokens; or
-a validation loss that is the entropy of a prior which the accuracy gives away.
+A loss that is, from the beginning to the end of the record, the logarithm of the number of classes or tokens;
+or a validation loss that is the entropy of a prior which the accuracy gives away.
 
 ## Why it matters
 The model predicts how frequent the classes are, and nothing else: no input reaches the output, or no gradient
@@ -11,12 +11,14 @@ reaches the weights.
 ## How it decides
 Arithmetic with the C of the settings: the median of each third of the record within 1 % of ln C (an untrained
 network's loss differs from ln C by its logits, about that much). At least 1000 updates or one epoch after the
-warm-up; ill from 3 epochs or 5000 updates on, before that a watch, since models with many classes stay there for
-a while (OUT-11), and a watch where the accuracy on held-out data says the same (at-chance). Without C: an accuracy a that moves by less than half a point over five evaluations, and a loss within 1 %
-of the entropy of (a, 1 - a) throughout, is a binary model at its prior: a watch.
+warm-up; ill from 3 epochs or 5000 updates on, before that a watch, since models with many classes stay there
+for a while (OUT-11), and a watch where the accuracy on held-out data says the same (at-chance). Without C: an
+accuracy a that moves by less than half a point over five evaluations, and a loss within 1 % of the entropy of
+(a, 1 - a) throughout, is a binary model at its prior: a watch.
 
 ## When it is wrong
-A loss with a regulariser or smoothing that happens to stand there; runs whose start is long and flat by nature.
+A loss with a regulariser or smoothing that happens to stand there; runs whose start is long and flat by
+nature.
 
 ## References
 KNOWLEDGE OUT-11, OUT-14, ST-10.

@@ -1,16 +1,19 @@
 """The averaged weights do worse than the raw ones.
 
 ## What it sees
-A score logged for the averaged (EMA) weights and for the raw weights, with the average clearly and steadily worse.
+A score logged for the averaged (EMA) weights and for the raw weights, with the average clearly and steadily
+worse.
 
 ## Why it matters
-The average should lag a little and be calmer. If it stays worse, it still holds old weights (too long a memory, or an
-average that is never updated), or its normalisation statistics do not belong to it. It is the average that people deploy.
+The average should lag a little and be calmer. If it stays worse, it still holds old weights (too long a
+memory, or an average that is never updated), or its normalisation statistics do not belong to it. It is the
+average that people deploy.
 
 ## How it decides
-Pairs of series that differ only by the mark "ema" in the name, on the same evaluations. Over the last third of them (five at
-least): the average is worse every time, by three standard errors of the paired differences and by 2 % of the level. A gap that shrinks
-steadily towards zero is a young average (EMA-01) and a note; one that does not is a watch. The other way round, an average that is better, is sound (EMA-07).
+Pairs of series that differ only by the mark "ema" in the name, on the same evaluations. Over the last third
+of them (five at least): the average is worse every time, by three standard errors of the paired differences
+and by 2 % of the level. A gap that shrinks steadily towards zero is a young average (EMA-01) and a note; one
+that does not is a watch. The other way round, an average that is better, is sound (EMA-07).
 
 ## When it is wrong
 Averages after a fall of the learning rate lag for their memory's length (EMA-07); a short record.

@@ -1,19 +1,19 @@
 """The training loss repeats a shape in every epoch.
 
 ## What it sees
-A step or a tooth of the training loss at the same phase of each epoch: a sudden drop at its start and a slow rise
-within, or a fixed pattern that comes back with the data.
+A step or a tooth of the training loss at the same phase of each epoch: a sudden drop at its start and a slow
+rise within, or a fixed pattern that comes back with the data.
 
 ## Why it matters
-It is usually read as over-fitting. A drop at the boundary is documented as normal with Adam and shuffling without
-replacement; a running mean that starts anew each epoch looks the same. A pattern that repeats in detail means that the
-data come in the same order every time.
+It is usually read as over-fitting. A drop at the boundary is documented as normal with Adam and shuffling
+without replacement; a running mean that starts anew each epoch looks the same. A pattern that repeats in
+detail means that the data come in the same order every time.
 
 ## How it decides
-The residual about the level of each epoch in eight phases, tested against epochs that are each shifted at random
-(ST-07), p < 0.002, and at least 3 % of the loss (less is not seen on the axis) and half the noise of a value. At least five whole epochs with a value in each
-phase. The same order: the shape of one epoch correlates with the next at 0.9 or more without being a plain tooth; then a
-watch. Otherwise a note.
+The residual about the level of each epoch in eight phases, tested against epochs that are each shifted at
+random (ST-07), p < 0.002, and at least 3 % of the loss (less is not seen on the axis) and half the noise of a
+value. At least five whole epochs with a value in each phase. The same order: the shape of one epoch
+correlates with the next at 0.9 or more without being a plain tooth; then a watch. Otherwise a note.
 
 ## When it is wrong
 A learning rate that changes by epoch, a short last batch, or an evaluation that leaves a mode switched.

@@ -1,19 +1,20 @@
 """The very first loss is not that of an untrained model.
 
 ## What it sees
-A first training loss, from the first few updates, far above or below the logarithm of the number of classes or
-tokens.
+A first training loss, from the first few updates, far above or below the logarithm of the number of classes
+or tokens.
 
 ## Why it matters
-An untrained classifier knows nothing, so its loss is ln C. Far above: the logits are large at the start, or the loss is
-summed instead of averaged. Far below: pretrained weights, masked labels, a wrong division, or a leak.
+An untrained classifier knows nothing, so its loss is ln C. Far above: the logits are large at the start, or
+the loss is summed instead of averaged. Far below: pretrained weights, masked labels, a wrong division, or a
+leak.
 
 ## How it decides
 Arithmetic. Random logits of standard deviation s add s²/2 to ln C (OUT-14), so a first loss above ln C + 4.5
-means s of 3 or more, beyond any usual initialisation. Below half of ln C, at the second update at most, nothing can
-have been learned yet. Only where the settings tell C, the loss has no other parts, the record begins at the
-start and no pretrained weights are named. Always a note: it says where to look. A ratio to ln C that equals the
-accumulation or the world size is named.
+means s of 3 or more, beyond any usual initialisation. Below half of ln C, at the second update at most,
+nothing can have been learned yet. Only where the settings tell C, the loss has no other parts, the record
+begins at the start and no pretrained weights are named. Always a note: it says where to look. A ratio to ln C
+that equals the accumulation or the world size is named.
 
 ## When it is wrong
 Pretrained weights that the settings do not mention; a prior far from uniform with its bias set; distillation.

@@ -8,11 +8,12 @@ Norms that grow for long often come before a divergence. They also grow in sound
 decays or the weights shrink, so this alone proves nothing.
 
 ## How it decides
-The logarithm of the norm, as block medians, without the first tenth, where it settles; the rise from its lowest level is tested against a flat series
-with the same noise and autocorrelation, corrected for having picked the lowest (ST-03), at p < 1e-3. A note from a
-factor of 3 on, a watch from 10 on while the learning rate did not decay. On the labelled healthy records
-the norm ends at 1.5 times its lowest level at most (LOG.md, 2026-11-16). If the norm follows the loss
-scale, it was logged before unscaling, and the answer is Unknown (AMP-19).
+The logarithm of the norm, as block medians, without the first tenth, where it settles; the rise from its
+lowest level is tested against a flat series with the same noise and autocorrelation, corrected for having
+picked the lowest (ST-03), at p < 1e-3. A note from a factor of 3 on, a watch from 10 on while the learning
+rate did not decay. On the labelled healthy records the norm ends at 1.5 times its lowest level at most
+(LOG.md, 2026-11-16). If the norm follows the loss scale, it was logged before unscaling, and the answer is
+Unknown (AMP-19).
 
 ## When it is wrong
 Norms of growing batches of work (sequence length, loss summed over tokens), a loss scale that is not logged.

@@ -1,17 +1,18 @@
 """The logged loss looks fine, but other traces say that it was not finite.
 
 ## What it sees
-A finite training loss on rows where the gradient norm is not finite, or where the log counts NaN iterations, in
-a trainer that is known to replace non-finite losses in its log.
+A finite training loss on rows where the gradient norm is not finite, or where the log counts NaN iterations,
+in a trainer that is known to replace non-finite losses in its log.
 
 ## Why it matters
-The Hugging Face Trainer replaces a NaN loss by the recent mean before it logs it, by default. The curve goes on as
-if nothing had happened, while the weights may be NaN.
+The Hugging Face Trainer replaces a NaN loss by the recent mean before it logs it, by default. The curve goes
+on as if nothing had happened, while the weights may be NaN.
 
 ## How it decides
-Exact, from the rows. Single rows with an infinite norm are what a skipped fp16 update looks like (AMP-05), so at
-least three rows in a row, to the end of the record or over a tenth of it, are asked for. A watch; it is ill only
-when it lasts from some row to the end, for ten rows, and the filter is on: then no later loss is a measurement.
+Exact, from the rows. Single rows with an infinite norm are what a skipped fp16 update looks like (AMP-05), so
+at least three rows in a row, to the end of the record or over a tenth of it, are asked for. A watch; it is
+ill only when it lasts from some row to the end, for ten rows, and the filter is on: then no later loss is a
+measurement.
 
 ## When it is wrong
 A gradient norm that overflows by itself (summed in half precision) while the loss really is finite: where the

@@ -10,10 +10,10 @@ that gradients overflow for another reason than the scale, and that the run is s
 
 ## How it decides
 A scaler in balance skips one update per growth interval (AMP-05): 1 in I + 1, or two of them where it has a
-hysteresis of two. The count is what the log says, or the least that the logged scale proves (AMP-03). The first
-100 updates are left out: there the scale is searched for (AMP-06). It is a watch when the count is ten or more,
-over five times the balance, and the binomial chance of so many (Chernoff's bound, which is never too small) is
-below 1e-6: that holds for a million runs looked at.
+hysteresis of two. The count is what the log says, or the least that the logged scale proves (AMP-03). The
+first 100 updates are left out: there the scale is searched for (AMP-06). It is a watch when the count is ten
+or more, over five times the balance, and the binomial chance of so many (Chernoff's bound, which is never too
+small) is below 1e-6: that holds for a million runs looked at.
 
 ## When it is wrong
 A scaler with a short growth interval that the settings do not tell.

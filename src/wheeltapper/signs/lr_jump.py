@@ -11,9 +11,9 @@ restarted without saying so. Both change training in a way that the settings do 
 ## How it decides
 The shape of the logged rate names cuts (level on both sides), restarts (a finished decay goes back up) and
 jumps (neither). A jump counts from a factor of 1.5 on, the same as for jumps at a resume, away from the ends
-of the log and from every known resume. A rise from a level that was held since the first row is a
-constant warm-up. A rate that is irregular throughout (noise added on purpose, a rate that
-follows a metric) has no jumps of its own.
+of the log and from every known resume. A rise from a level that was held since the first row is a constant
+warm-up. A rate that is irregular throughout (noise added on purpose, a rate that follows a metric) has no
+jumps of its own.
 
 ## When it is wrong
 A schedule made of pieces, an LR finder before training, a rate edited by hand on purpose.

@@ -11,10 +11,11 @@ of the run; one that is stepped by the wrong unit never leaves its warm-up.
 ## How it decides
 The schedule is built from the settings, only for frameworks whose schedule is known exactly, and simulated
 tick by tick (SCH-15). Conventions of logging (counted from 0 or 1, before or after the step, epoch means,
-rounding) are tried first, and so is a lag of a few ticks by skipped updates (SCH-08): those are Clear. Another
-pace is a watch. A constant factor is a note, because another parameter group may have been logged (SCH-13). A
-difference counts from 5 % of the peak on, at three values or more: below that, versions of a framework differ.
-The settings must give the rate themselves; where only a framework's default is known, there is no claim.
+rounding) are tried first, and so is a lag of a few ticks by skipped updates (SCH-08): those are Clear.
+Another pace is a watch. A constant factor is a note, because another parameter group may have been logged
+(SCH-13). A difference counts from 5 % of the peak on, at three values or more: below that, versions of a
+framework differ. The settings must give the rate themselves; where only a framework's default is known, there
+is no claim.
 
 ## When it is wrong
 The configuration beside the log is not the one the run was started with, or the run was resumed with another.

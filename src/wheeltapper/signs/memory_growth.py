@@ -4,14 +4,14 @@
 A logged memory that rises through the whole record, as fast at the end as before.
 
 ## Why it matters
-A leak ends in a crash: typically losses kept with their graph, or lists in the workers of the data loader. A high but level
-memory is no leak.
+A leak ends in a crash: typically losses kept with their graph, or lists in the workers of the data loader. A
+high but level memory is no leak.
 
 ## How it decides
-Block medians without the first tenth (allocation, the largest batch so far): each third above the one before, the last third
-growing at least half as fast as the second, by 10 % in all, with a slope at p < 1e-3 over the number of series, autocorrelation taken out
-(SYS-04). Peak counters rise too, but ever more slowly, and fail the second test. Where it grows further at this
-rate, the doubling time is given. A watch.
+Block medians without the first tenth (allocation, the largest batch so far): each third above the one before,
+the last third growing at least half as fast as the second, by 10 % in all, with a slope at p < 1e-3 over the
+number of series, autocorrelation taken out (SYS-04). Peak counters rise too, but ever more slowly, and fail
+the second test. Where it grows further at this rate, the doubling time is given. A watch.
 
 ## When it is wrong
 Growing sequences, batches or images; a cache that fills up once.

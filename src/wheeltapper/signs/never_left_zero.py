@@ -11,7 +11,7 @@ boxes, normalisation, mode or weights. The loss curve alone would look healthy.
 ## How it decides
 The best of at least five evaluations is under 0.5 % of the scale and the training loss fell by 30 % or
 more. 0.5 %: on the corpus every healthy detector is above 1 % after its first epoch; the smallest final
-score of a healthy run is 4 % (LOG.md, 2026-11-16). A record that stops early gives Unknown: detection
+score of a healthy run is 4 % (LOG.md, 2026-11-16). An accuracy counts when training accuracy is twenty times it. A record that stops early gives Unknown: detection
 scores stay near zero for long, then rise (NORM-13).
 
 ## When it is wrong
@@ -22,6 +22,8 @@ KNOWLEDGE NORM-13, OUT-11.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
@@ -35,7 +37,12 @@ SHARES = {"map", "map50", "iou", "dice", "bleu", "accuracy", "f1", "recall", "pr
 ZERO = 0.005
 
 
-def look(val_metrics: tuple[Series, ...], progress: Progress, train_loss: Series | None = None) -> Answer:
+def look(
+    val_metrics: tuple[Series, ...],
+    progress: Progress,
+    train_loss: Series | None = None,
+    train_accuracy: Series | None = None,
+) -> Answer:
     scores = [s for s in val_metrics if s.quantity in SHARES and int(s.finite.sum()) >= 3]
     if not scores:
         return Unknown("no score between 0 and 1 is logged", ("a validation score",))
@@ -43,6 +50,10 @@ def look(val_metrics: tuple[Series, ...], progress: Progress, train_loss: Series
     values = main.values[main.finite] / (100.0 if main.unit == "%" else 1.0)
     if values.max() > ZERO:
         return Clear(f"{main.name} reached {values.max():.3g}")
+    trained = _share(train_accuracy)
+    if main.quantity == "accuracy" and trained > 20 * max(float(values.max()), 1e-6) and trained > 0.05:
+        text = f"{main.name} never exceeds {values.max():.2%} in {len(values)} evaluations, while training accuracy reached {trained:.1%}"
+        return seen(ID, main, text, severity="ill", grade="is", onset=0, best=values.max(), learned=1.0)
     if main.quantity == "accuracy" and values.max() > 0:
         return Unknown("a low accuracy is judged against chance, which needs the number of classes", ("classes",))
     fell = fall_from_best(train_loss.values) if train_loss is not None else None
@@ -53,6 +64,12 @@ def look(val_metrics: tuple[Series, ...], progress: Progress, train_loss: Series
     if learned and train_loss is not None and fell is not None:
         text += f", while {train_loss.name} fell from {fell.first:.4g} to {fell.last:.4g}"
     return seen(ID, main, text, severity="ill", grade="is", onset=0, best=values.max(), learned=float(learned))
+
+
+def _share(series: Series | None) -> float:
+    if series is None or not series.finite.any():
+        return 0.0
+    return float(np.nanmax(series.values)) / (100.0 if series.unit == "%" else 1.0)
 
 
 CASES = {

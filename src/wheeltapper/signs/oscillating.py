@@ -1,18 +1,20 @@
 """The training loss swings up and down in a rhythm of its own.
 
 ## What it sees
-A regular swing of the training loss, from row to row or over longer stretches, that follows neither the epoch nor an
-interval of the settings.
+A regular swing of the training loss, from row to row or over longer stretches, that follows neither the epoch
+nor an interval of the settings.
 
 ## Why it matters
-A fast swing between two levels comes from data sets or steps that alternate; a slow one from a cyclic learning rate or
-momentum. A loss that is merely noisy does not swing, and noise at the edge of stability is normal (NORM-11).
+A fast swing between two levels comes from data sets or steps that alternate; a slow one from a cyclic
+learning rate or momentum. A loss that is merely noisy does not swing, and noise at the edge of stability is
+normal (NORM-11).
 
 ## How it decides
-The logarithm of the loss in at most 1000 block means, less its running median, with its correlation from row to row taken
-out. Fisher's test for one frequency: the largest share of the power, g, among m frequencies has a chance of at most m (1 - g)^(m-1). It
-counts at p < 1e-6, with at least six whole swings, and a swing of 10 % of the loss. Rhythms of the epoch, and of a cyclic
-learning rate, are left to those. A watch where the learning rate has no such rhythm and the swing is 30 % or more, else a note.
+The logarithm of the loss in at most 1000 block means, less its running median, with its correlation from row
+to row taken out. Fisher's test for one frequency: the largest share of the power, g, among m frequencies has
+a chance of at most m (1 - g)^(m-1). It counts at p < 1e-6, with at least six whole swings, and a swing of 10
+% of the loss. Rhythms of the epoch, and of a cyclic learning rate, are left to those. A watch where the
+learning rate has no such rhythm and the swing is 30 % or more, else a note.
 
 ## When it is wrong
 A periodic order of the data with a length that the settings do not tell.

@@ -1,21 +1,23 @@
 """The training loss moves in step with evaluations, checkpoints or another fixed interval.
 
 ## What it sees
-A bump of the training loss that comes back at the same phase of an interval of the settings: between evaluations or
-between checkpoints.
+A bump of the training loss that comes back at the same phase of an interval of the settings: between
+evaluations or between checkpoints.
 
 ## Why it matters
-Whatever happens at that interval reaches into training: a mode that is not switched back, averaged weights that are not
-swapped back, a random state that is reset.
+Whatever happens at that interval reaches into training: a mode that is not switched back, averaged weights
+that are not swapped back, a random state that is reset.
 
 ## How it decides
-The suspect periods come from the settings and from the spacing of the evaluations in the log; only those of five whole
-cycles with a value in each of four phases are tested. The residual about the level of each cycle, by phase, against cycles
-shifted at random (ST-07), p < 0.002 over the number of periods tried; at least 2 % of the loss and half the noise of a
-value. A period that is a whole number of epochs is left to the epoch. A note; a watch from 10 % of the loss on.
+The suspect periods come from the settings and from the spacing of the evaluations in the log; only those of
+five whole cycles with a value in each of four phases are tested. The residual about the level of each cycle,
+by phase, against cycles shifted at random (ST-07), p < 0.002 over the number of periods tried; at least 2 %
+of the loss and half the noise of a value. A period that is a whole number of epochs is left to the epoch. A
+note; a watch from 10 % of the loss on.
 
 ## When it is wrong
-Two periods that are nearly multiples of each other: moving the interval decides (the bumps must move with it).
+Two periods that are nearly multiples of each other: moving the interval decides (the bumps must move with
+it).
 
 ## References
 KNOWLEDGE OUT-15, ST-07, EMA-09.

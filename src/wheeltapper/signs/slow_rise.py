@@ -4,16 +4,16 @@
 A training loss that rose slowly but surely over the later part of the record, without diverging.
 
 ## Why it matters
-The playbook calls a rising training loss the mark of a pipeline fault: but first harder data, a new loss term, a rising
-learning rate or a growing penalty must be excluded.
+The playbook calls a rising training loss the mark of a pipeline fault: but first harder data, a new loss
+term, a rising learning rate or a growing penalty must be excluded.
 
 ## How it decides
 Block medians from the best stretch to the end: at least 20 blocks and a tenth of the record (five correlation
-times at the largest correlation the blocks show), a positive slope at p < 1e-3 with the autocorrelation taken out
-(ST-02), a rise from the best level that is significant at 1e-3 after picking the best (ST-03), and at least 3 % of the
-loss. Less is no news: on the healthy records of the corpus the training loss loses up to 4.4 % of its gain
-(LOG.md). What "diverged" reports is left to it. A watch; suspected where the loss is not comparable over time or the learning
-rate rose meanwhile.
+times at the largest correlation the blocks show), a positive slope at p < 1e-3 with the autocorrelation taken
+out (ST-02), a rise from the best level that is significant at 1e-3 after picking the best (ST-03), and at
+least 3 % of the loss. Less is no news: on the healthy records of the corpus the training loss loses up to 4.4
+% of its gain (LOG.md). What "diverged" reports is left to it. A watch; suspected where the loss is not
+comparable over time or the learning rate rose meanwhile.
 
 ## When it is wrong
 Curricula, growing resolution, annealed terms and warm restarts raise the loss by design.

@@ -4,12 +4,12 @@
 A last position short of the planned number of steps or epochs, without a crash in the log.
 
 ## Why it matters
-A curve is judged against the schedule it was made for: a cosine that was cut off in the middle has not been annealed. A
-run that was stopped has not failed.
+A curve is judged against the schedule it was made for: a cosine that was cut off in the middle has not been
+annealed. A run that was stopped has not failed.
 
 ## How it decides
-Exact, from the planned length in the settings or the log. It counts from 2 % of the plan on, so that a last log
-interval is no news. Always a note. Early stopping in the settings is named.
+Exact, from the planned length in the settings or the log. It counts from 2 % of the plan on, so that a last
+log interval is no news. Always a note. Early stopping in the settings is named.
 
 ## When it is wrong
 A log that was copied while the run went on; a planned length that the run was not started with.

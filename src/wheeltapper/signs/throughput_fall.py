@@ -4,14 +4,15 @@
 A throughput, or a time per step, whose level in the last quarter of the record is clearly worse than before.
 
 ## Why it matters
-A slow node, a throttled device, a data loader that falls behind or fewer workers after a resume cost wall time, and nobody
-looks at this curve.
+A slow node, a throttled device, a data loader that falls behind or fewer workers after a resume cost wall
+time, and nobody looks at this curve.
 
 ## How it decides
-The first twentieth is left out (compilation, SYS-08). Block medians: the level of the last quarter against that of the first
-half, by at least 20 % and six times the spread of the blocks, with every block of the last tenth below the median before. 20 %: the
-levels of healthy records wander less (LOG.md, 2026-11-16). A note, and a watch from a factor of two on, because a growing batch, image or
-sequence slows a step by design (NORM-07). The fall is placed where the blocks cross the middle between both levels.
+The first twentieth is left out (compilation, SYS-08). Block medians: the level of the last quarter against
+that of the first half, by at least 20 % and six times the spread of the blocks, with every block of the last
+tenth below the median before. 20 %: the levels of healthy records wander less (LOG.md, 2026-11-16). A note,
+and a watch from a factor of two on, because a growing batch, image or sequence slows a step by design
+(NORM-07). The fall is placed where the blocks cross the middle between both levels.
 
 ## When it is wrong
 Progressive resizing, growing sequences or batches; other work on the same machine.

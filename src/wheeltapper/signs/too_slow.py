@@ -1,22 +1,24 @@
 """The loss was still far up, and falling as steadily as at the start, when the run was over.
 
 ## What it sees
-A training loss that falls nearly in a straight line over the whole run, by a small part of its level, with scores that
-were still improving at the end.
+A training loss that falls nearly in a straight line over the whole run, by a small part of its level, with
+scores that were still improving at the end.
 
 ## Why it matters
-Learning curves bend: fast at first, then slower. A straight, shallow one means that each update does little: a rate
-that is too low, clipping that takes most of the step, or far too few updates.
+Learning curves bend: fast at first, then slower. A straight, shallow one means that each update does little:
+a rate that is too low, clipping that takes most of the step, or far too few updates.
 
 ## How it decides
-Only for a run that reached its end, from its beginning. Block medians of the loss after the first tenth: the second half falls at
-least 0.8 times and at most 1.25 times as much as the first (more is a decaying rate at work), both beyond their noise (slope p < 1e-3, autocorrelation taken out), and in
-all the loss fell by less than 30 %. Held-out scores, where there are any, must still improve late. On the healthy
-records of the corpus that finished, either the curve bends more or the loss fell further (LOG.md, 2026-11-16). Suspected
-only: a watch.
+Only for a run that reached its end, from its beginning. Block medians of the loss after the first tenth: the
+second half falls at least 0.8 times and at most 1.25 times as much as the first (more is a decaying rate at
+work), both beyond their noise (slope p < 1e-3, autocorrelation taken out), and in all the loss fell by less
+than 30 %. Held-out scores, where there are any, must still improve late. On the healthy records of the corpus
+that finished, either the curve bends more or the loss fell further (LOG.md, 2026-11-16). Suspected only: a
+watch.
 
 ## When it is wrong
-A decaying rate can speed up the end; a long fine-tuning at its floor; objectives that are flat by nature (diffusion: not judged).
+A decaying rate can speed up the end; a long fine-tuning at its floor; objectives that are flat by nature
+(diffusion: not judged).
 
 ## References
 KNOWLEDGE LR-09, OUT-09, CLIP-02.

@@ -4,15 +4,15 @@
 A training loss that moves far too smoothly from row to row.
 
 ## Why it matters
-A mean over many steps hides spikes, and shows everything late, by about as many steps as it averages. Onsets read from it
-are too late.
+A mean over many steps hides spikes, and shows everything late, by about as many steps as it averages. Onsets
+read from it are too late.
 
 ## How it decides
-Either the format says so (the mean since the start of the epoch, as progress bars and meters print it); or the
-residual about the trend has a correlation of 0.98 or more from row to row, on 500 rows, and the spread of the steps
-from row to row is below 0.2 % of the level (OUT-17): an average with a memory of fifty rows. Independent batches
-give no correlation; a loss on the whole data set has no noise at all, so a residual below 0.2 % of the level is
-left alone. Always a note.
+Either the format says so (the mean since the start of the epoch, as progress bars and meters print it); or
+the residual about the trend has a correlation of 0.98 or more from row to row, on 500 rows, and the spread of
+the steps from row to row is below 0.2 % of the level (OUT-17): an average with a memory of fifty rows.
+Independent batches give no correlation; a loss on the whole data set has no noise at all, so a residual below
+0.2 % of the level is left alone. Always a note.
 
 ## When it is wrong
 Full-batch training and very large batches are smooth by nature.

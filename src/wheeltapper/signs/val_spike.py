@@ -4,13 +4,15 @@
 A single evaluation whose score is far worse than those on both sides of it, which agree with each other.
 
 ## Why it matters
-Nothing that is learned comes and goes within one evaluation. It is the evaluation that failed there (a wrong mode or weights, a part of
-the data, statistics of normalisation layers), or one bad update that healed. A checkpoint of that moment is not worth keeping.
+Nothing that is learned comes and goes within one evaluation. It is the evaluation that failed there (a wrong
+mode or weights, a part of the data, statistics of normalisation layers), or one bad update that healed. A
+checkpoint of that moment is not worth keeping.
 
 ## How it decides
-Each evaluation against the mean of its two neighbours, in units of the run's own spread of such residuals. The threshold is the
-larger of the normal one for the number of looks over all scores at 1e-3 in all (ST-06, ST-13) and twice the largest residual of any other
-evaluation, because tails are heavy; and it must be a tenth of the level. The first fifth is left out: early evaluations are wild (NORM-12). A note.
+Each evaluation against the mean of its two neighbours, in units of the run's own spread of such residuals.
+The threshold is the larger of the normal one for the number of looks over all scores at 1e-3 in all (ST-06,
+ST-13) and twice the largest residual of any other evaluation, because tails are heavy; and it must be a tenth
+of the level. The first fifth is left out: early evaluations are wild (NORM-12). A note.
 
 ## When it is wrong
 Scores on very small sets, returns of single episodes (not looked at).

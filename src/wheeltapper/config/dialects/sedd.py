@@ -29,6 +29,7 @@ KEYS = {
     training.accum               int    1     batch.accumulation
     training.epochs              int    -     run.epochs  epochs
     training.n_iters             int    -     run.total_steps
+    training.max_samples         int    -     data.train_size
     training.num_workers         int    -     data.workers
     training.seed                int    -     run.seed
     training.snapshot_freq       int    -     checkpoint.every
@@ -57,7 +58,7 @@ KEYS = {
     **names(
         "any", "work_dir model data graph sampling eval hydra lr_schedule memory monitoring defaults wandb devices"
     ),
-    **names("any", "max_samples snapshot_freq_for_preemption weight snapshot_sampling", "training."),
+    **names("any", "snapshot_freq_for_preemption weight snapshot_sampling", "training."),
 }
 
 

@@ -1,0 +1,142 @@
+"""The five cases: what a correct doctor says of each, and the false claims of the write-ups refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from wheeltapper.api import diagnose
+from wheeltapper.audit import AuditReport, audit
+from wheeltapper.diagnosis.model import Diagnosis
+
+CASES = Path(__file__).resolve().parents[2] / "examples" / "cases"
+
+
+@cache
+def diagnosis(name: str) -> Diagnosis:
+    (found,) = diagnose(CASES / name)
+    return found
+
+
+@cache
+def audited(name: str) -> AuditReport:
+    return audit([CASES / name])
+
+
+def ids(report: AuditReport, grade: str | None = None) -> set[str]:
+    return {f.id for f in report.findings if grade is None or f.grade == grade}
+
+
+def row(report: AuditReport, label: str) -> str:
+    return next(f"{r.value} ({r.how})" for r in report.rows if r.label == label)
+
+
+# 000: an EDM prior
+
+
+def test_000_the_true_batch_and_the_five_unwired_options() -> None:
+    report = audited("000-edm-prior")
+    unwired = {f.summary.split()[0] for f in report.findings if f.id == "option-never-used"}
+    assert unwired == {
+        "--gradient_accumulation_steps",
+        "--lr_scheduler",
+        "--warmup_steps",
+        "--gradient_clip_norm",
+        "--resume_checkpoint",
+    }
+    assert "accumulation-not-implemented" in ids(report, "is")
+    assert row(report, "effective batch").startswith("4 (")
+    assert "declared 64" in row(report, "effective batch")
+
+
+def test_000_two_single_batches_prove_no_divergence() -> None:
+    found = diagnosis("000-edm-prior")
+    assert found.verdict != "ill"
+    assert not [f for f in found.findings if f.id == "diverged"]
+    loss = next(v for v in found.validity if v.series == "train/loss")
+    assert loss.valid == "cannot-tell"
+    refused = next(r for r in found.ruled_out if r.id == "last-value-high")
+    assert "one value is one batch" in refused.why
+
+
+# 001 and 002: super-resolution
+
+
+def test_001_the_evaluation_is_broken_not_the_optimizer() -> None:
+    found = diagnosis("001-sr-degradation")
+    assert found.verdict == "ill"
+    assert found.findings[0].id == "below-baseline"
+    assert found.causes[0].id in ("eval-broken", "eval-resized-images")
+    assert {v.valid for v in found.validity if "psnr" in v.series or "ssim" in v.series} == {"no"}
+    named = {c.id for c in found.causes if c.probability > 0.05}
+    assert not named & {"lr-too-high", "fp16-overflow", "overfitting", "clip-too-small", "no-warmup"}
+
+
+def test_001_no_checkpoint_is_recommended_by_a_broken_metric_and_the_run_is_over() -> None:
+    found = diagnosis("001-sr-degradation")
+    assert found.best is None
+    assert found.progress.state == "finished"
+
+
+def test_001_a_scale_of_2_to_the_21_is_no_explosion() -> None:
+    refused = next(r for r in diagnosis("001-sr-degradation").ruled_out if r.id == "high-loss-scale")
+    assert "2^21" in refused.why
+    assert "overflows" in refused.why
+
+
+def test_001_no_remedy_is_a_no_op() -> None:
+    edits = [edit for c in diagnosis("001-sr-degradation").causes for r in c.remedies for edit in r.edits]
+    assert [e for e in edits if e.old == e.new] == []
+    assert not [e for e in edits if e.knob.startswith("clip")]
+
+
+def test_001_its_own_config_is_right() -> None:
+    assert ids(audited("001-sr-degradation"), "is") == set()
+
+
+def test_002_the_suggested_config_does_not_load() -> None:
+    report = audited("002-sr-fix")
+    texts = " ".join(f.summary for f in report.findings)
+    assert {"string-number", "missing"} <= ids(report, "is")
+    assert "`path` is missing" in texts
+    assert "1.0e-6" in texts
+    assert "grad_clip_max_norm" in texts
+    assert all(f.places[0].line for f in report.findings)
+
+
+# 003: SEDD with a curriculum
+
+
+def test_003_the_loss_is_not_comparable_and_nothing_diverged() -> None:
+    found = diagnosis("003-sedd-curriculum")
+    assert found.verdict == "cannot-tell"
+    loss = next(v for v in found.validity if v.series == "train/loss")
+    assert loss.valid == "cannot-tell"
+    assert "curriculum" in loss.why
+    assert any(e.id == "normal-curriculum-rise" for e in found.expected)
+
+
+def test_003_units_and_lengths() -> None:
+    told = {f.id: f for f in diagnosis("003-sedd-curriculum").findings}
+    assert "warmup-longer-than-run" in told
+    assert "run-shorter-than-declared" in told
+    assert "1,250 updates" in row(audited("003-sedd-curriculum"), "curriculum")
+    assert "unused-section" in ids(audited("003-sedd-curriculum"))
+
+
+# 004: ImageNet
+
+
+def test_004_the_average_is_too_long_and_the_learning_rate_is_not_to_blame() -> None:
+    found = diagnosis("004-imagenet-onecycle")
+    assert found.verdict == "ill"
+    assert found.findings[0].id == "never-left-zero"
+    assert found.causes[0].id == "ema-horizon-too-long"
+    assert "100,000" in found.causes[0].summary
+    assert "37,500" in found.causes[0].summary
+    assert not [c for c in found.causes if c.id == "lr-too-high" and c.probability > 0.05]
+
+
+def test_004_the_harmless_pre_step_kills_the_last_batch() -> None:
+    report = audited("004-imagenet-onecycle")
+    assert {"onecycle-overrun", "onecycle-overrides-momentum"} <= ids(report, "is")
