@@ -100,10 +100,9 @@ def step_is_plain(code: Code, event: Event, horizon: Horizon) -> bool:
         return True
     for guard in inner_guards(event, loop):
         test = guard.node.test
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt | ast.LtE):
-            if code.values.factors(test.comparators[0]) == horizon.factors:
-                continue
-        return False
+        below = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt | ast.LtE)
+        if not below or code.values.factors(test.comparators[0]) != horizon.factors:  # type: ignore[attr-defined]
+            return False
     return True
 
 

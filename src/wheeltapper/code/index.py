@@ -65,9 +65,9 @@ def program_of(entry: Script, scripts: tuple[Script, ...], launches: tuple[Launc
         program.imported[script.name] = _import_table(script)
         _visit(program, script, script.tree, None, None)
     program.reachable = _reachable(program)
-    accessors = _accessors(program)
+    program.accessors = _accessors(program)
     for node in program.live_nodes():
-        _note(program, node, accessors)
+        _note(program, node, program.accessors)
     for calls in program.calls.values():
         for call in calls:
             _bind(program, call)
@@ -159,13 +159,14 @@ def _bound_names(func: ast.AST) -> set[str]:
 
 
 def _accessors(program: Program) -> set[str]:
-    """Functions that read a field whose name they are given: `safe_get(cfg, "train.lr", 1e-4)`."""
-    return {
-        name
-        for name, funcs in program.functions.items()
-        for func in funcs
-        if func.params and DYNAMIC.search(_text(func))
-    }
+    """Functions that do nothing but read a field whose name they are given: `safe_get(cfg, "train.lr", 1e-4)`."""
+    found = set()
+    for name, funcs in program.functions.items():
+        if all(f.params and DYNAMIC.search(_text(f)) for f in funcs):
+            inner = {callee(n) for f in funcs for n in ast.walk(f.node) if isinstance(n, ast.Call)}
+            if inner <= {"getattr", "hasattr", "split", "isinstance", "get", name}:
+                found.add(name)
+    return found
 
 
 def _reachable(program: Program) -> set[str]:
@@ -219,12 +220,12 @@ def _is_mentioned(program: Program, func: Func, mentioned: set[str], reached: se
     outer = program.func_of[func.node]
     if outer is not None and outer.scope not in reached:
         return False
-    if any(_registers(d) for d in getattr(func.node, "decorator_list", [])):
+    if any(registers(d) for d in getattr(func.node, "decorator_list", [])):
         return True
     if func.owner is None:
         return func.name in mentioned
     cls = program.classes.get(func.owner)
-    if cls is None or any(_registers(d) for d in cls.node.decorator_list):
+    if cls is None or any(registers(d) for d in cls.node.decorator_list):
         return True
     family = {func.owner, *(c.name for c in program.classes.values() if func.owner in c.bases)}
     if not family & mentioned:
@@ -233,7 +234,7 @@ def _is_mentioned(program: Program, func: Func, mentioned: set[str], reached: se
     return outside or func.name in mentioned or func.name.startswith("__") or func.name == "forward"
 
 
-def _registers(decorator: ast.expr) -> bool:
+def registers(decorator: ast.expr) -> bool:
     """A decorator that may hand the function or class to something else; the common ones do not."""
     return dotted_name(decorator).split(".")[-1] not in QUIET_DECORATORS
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wheeltapper.code.index import starts
+from wheeltapper.code.index import registers, starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
 
@@ -79,13 +79,16 @@ class Loop:
 def loop_of(program: Program, parts: list[Part]) -> Loop:
     walker = _Walker(program, parts)
     walker.block(program.entry.tree.body, {}, (), ())
-    if not walker.loop.backwards and not starts(program.entry):
-        _walk_uncalled(program, walker)
+    if not walker.loop.backwards:
+        _walk_uncalled(program, walker, decorated=starts(program.entry))
     return walker.loop
 
 
-def _walk_uncalled(program: Program, walker: _Walker) -> None:
-    """Nothing trains from the top of the entry: start at functions that nobody in the program calls."""
+def _walk_uncalled(program: Program, walker: _Walker, decorated: bool) -> None:
+    """Nothing trains from the top of the entry: start at functions that nobody in the program calls.
+
+    `decorated`: only those handed to something by a decorator (`@app.command()`), since the entry does start.
+    """
     reaching = {func for call in program.calls.get("backward", []) if (func := program.func_of[call])}
     grown = True
     while grown:
@@ -99,7 +102,8 @@ def _walk_uncalled(program: Program, walker: _Walker) -> None:
         grown = bool(more)
         reaching |= more
     for func in sorted(reaching, key=lambda f: f.scope):
-        if not program.calls.get(func.name):
+        given = any(registers(d) for d in getattr(func.node, "decorator_list", []))
+        if not program.calls.get(func.name) and (given or not decorated):
             walker.function(func, {}, (), ())
 
 
@@ -197,6 +201,11 @@ class _Walker:
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         name = self.name(receiver, names) if receiver is not None else ""
         what = self.what(call, name)
+        if what in ("step", "scaler-step"):
+            for given in call.args:  # a closure: LBFGS, SAM
+                if isinstance(given, ast.Name):
+                    for func in self.program.functions.get(given.id, [])[:1]:
+                        self.function(func, {}, loops, guards)
         if what is not None:
             first = self.name(call.args[0], names) if call.args else ""
             entered = tuple(f.name for f in self.stack)
@@ -207,8 +216,8 @@ class _Walker:
         if what is not None and unseen:
             return  # the library's own method, even if a class of the program has one of that name
         if not funcs and callee(call) in ("spawn", "Process", "launch"):
-            given = [*call.args, *(k.value for k in call.keywords if k.arg in ("target", "fn"))]
-            funcs = [f for a in given for f in self.program.functions.get(dotted_name(a).split(".")[-1], [])]
+            handed = [*call.args, *(k.value for k in call.keywords if k.arg in ("target", "fn"))]
+            funcs = [f for a in handed for f in self.program.functions.get(dotted_name(a).split(".")[-1], [])]
         for func in funcs[:4]:
             self.function(func, self.bind(call, func, names), loops, guards)
 

@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wheeltapper.code.flow import Flow, Trace
+from wheeltapper.code.flow import Flow
 from wheeltapper.code.program import Program, callee
+from wheeltapper.code.trace import Trace
 
 Kind = Literal["optimizer", "scheduler", "scaler", "ema", "sampler", "loader", "engine"]
 
@@ -55,6 +56,10 @@ NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("sampler", re.compile(r"sampler", re.I)),
     ("loader", re.compile(r"loader|dataloader|(^|_)dl$|_iter$", re.I)),
 )
+FRAMEWORKS = {
+    "LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "LightningCLI", "Runner", "Learner", "vision_learner",
+    "create_supervised_trainer", "GRPOTrainer", "RewardTrainer",
+}  # fmt: skip
 STATE = frozenset({"state_dict", "load_state_dict"})
 INERT = {
     "scheduler": frozenset({"state_dict", "load_state_dict", "get_last_lr", "get_lr", "print_lr", "last_epoch", "base_lrs", "__class__"}),
@@ -103,15 +108,9 @@ def class_bases(program: Program) -> set[str]:
 
 
 def run_by_framework(program: Program) -> bool:
-    """Whether the loop belongs to a framework that steps optimizers and schedulers itself."""
-    outside = class_bases(program) | set(program.calls)
-    return bool(
-        outside
-        & {
-            "LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "LightningCLI", "Runner", "Learner",
-            "vision_learner", "create_supervised_trainer", "GRPOTrainer", "RewardTrainer",
-        }  # fmt: skip
-    ) and not any(name in program.classes for name in ("Trainer", "Runner", "Learner"))
+    """Whether a framework is used that steps optimizers and schedulers itself."""
+    names = class_bases(program) | set(program.calls)
+    return bool(names & FRAMEWORKS) and not any(name in program.classes for name in ("Trainer", "Runner", "Learner"))
 
 
 def trains(program: Program) -> bool:

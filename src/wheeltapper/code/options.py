@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wheeltapper.code import vocabulary as words
-from wheeltapper.code.flow import Flow, Trace
-from wheeltapper.code.index import parameter_default
+from wheeltapper.code.flow import Flow
 from wheeltapper.code.program import Class, Func, Program, Rest, argument, callee, constant_text
+from wheeltapper.code.trace import Trace
 
 Kind = Literal["argparse", "dataclass", "click", "dict"]
 PARSES = {"parse_args", "parse_known_args", "parse_intermixed_args"}
@@ -210,7 +210,7 @@ def _class_escapes(program: Program, flow: Flow, name: str) -> list[tuple[ast.AS
             classes = call.args[0].elts if call.args and isinstance(call.args[0], ast.Tuple | ast.List) else call.args[:1]
             names = [c.id for c in classes if isinstance(c, ast.Name)]
             position = names.index(name) if name in names else position
-        results = [c for c in _parse_results(program, position)]
+        results = _parse_results(program, position)
         if not results:
             return [*escapes, (program.classes[name].node, "filled by a parser whose result was not found")]
         escapes += flow.trace([(r, "box") for r in results]).acts
@@ -252,7 +252,8 @@ def _dict_keys(program: Program) -> list[Option]:
             text = constant_text(key)
             if key is None or text is None or not words.KNOB.search(text):
                 continue
-            number = literal(value)
+            fallback = value.args[1] if isinstance(value, ast.Call) and callee(value) == "get" and len(value.args) == 2 else value
+            number = literal(fallback)
             numeric = isinstance(number, int | float) and not isinstance(number, bool)
             out.append(Option(text, text, "dict", key, number, numeric, ("f", text), node))
     return out

@@ -79,6 +79,7 @@ class Program:
     locals_of: dict[str, set[str]] = field(default_factory=dict, repr=False)
     scopes: dict[str, Func] = field(default_factory=dict, repr=False)
     reachable: set[str] = field(default_factory=set, repr=False)  # scopes of functions the entry can come to
+    accessors: set[str] = field(default_factory=set)  # functions that look up a name they are given
     imported: dict[str, dict[str, str]] = field(default_factory=dict)  # script -> local name -> dotted origin
     modules: set[str] = field(default_factory=set)  # every tail of every module path: "train", "pkg.train"
 
@@ -221,8 +222,8 @@ class Program:
             if scope not in self.reachable and func.name != "<lambda>":
                 dead.add(scope)
         buried = {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
-        for node, func in self.func_of.items():
-            if func is None or func.scope not in buried:
+        for node, inside in self.func_of.items():
+            if inside is None or inside.scope not in buried:
                 yield node
 
     def _inside(self, func: Func, dead: set[str]) -> bool:

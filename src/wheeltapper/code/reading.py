@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from wheeltapper.code.flow import Flow, Form
+from wheeltapper.code.flow import Flow
 from wheeltapper.code.index import programs_of
 from wheeltapper.code.launch import Given, given_by
 from wheeltapper.code.loop import Loop, loop_of
@@ -16,6 +16,7 @@ from wheeltapper.code.objects import Part, parts_of, run_by_framework, trains
 from wheeltapper.code.options import Option, Usage, options_of, usages_of
 from wheeltapper.code.program import Program, Rest
 from wheeltapper.code.scripts import Sources, read_sources
+from wheeltapper.code.trace import Form
 from wheeltapper.code.values import Values
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.finding import Finding, Grade, Place, Severity

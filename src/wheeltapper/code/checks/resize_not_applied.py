@@ -26,7 +26,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from wheeltapper.code.program import Func
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -37,10 +36,10 @@ SIZE = re.compile(r"image_?size|img_?size|resolution|input_?size|crop_?size|get_
 def check(code: Code) -> Iterator[Finding]:
     for name, funcs in code.program.functions.items():
         if SIZE.search(name) and any("epoch" in p or "step" in p for f in funcs for p in f.params):
-            yield from _finding(code, name, funcs)
+            yield from _finding(code, name)
 
 
-def _finding(code: Code, name: str, funcs: list[Func]) -> Iterator[Finding]:
+def _finding(code: Code, name: str) -> Iterator[Finding]:
     calls = [c for c in code.program.calls.get(name, []) if c.args]
     fixed = [c for c in calls if isinstance(c.args[0], ast.Constant)]
     moving = [c for c in calls if not isinstance(c.args[0], ast.Constant)]

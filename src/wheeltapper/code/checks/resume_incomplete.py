@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from wheeltapper.code.conditions import nodes_of
 from wheeltapper.code.objects import kind_of
-from wheeltapper.code.program import callee, constant_text, dotted_name
+from wheeltapper.code.program import Rest, callee, constant_text, dotted_name
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -39,10 +39,20 @@ RESTORED = ("optimizer", "scheduler", "scaler", "ema")
 def check(code: Code) -> Iterator[Finding]:
     if code.by_framework:
         return
-    loads = [c for c in code.program.calls.get("load", []) if code.program.origin(c.func) == "torch.load"]
-    if not loads or code.flow.trace([(c, "box") for c in loads]).acts:
-        return
     saved = saved_states(code)
+    keys = [base for key in saved for r in code.program.reads.get(("f", key), []) if (base := _holder(code, r)) is not None]
+    loads = []
+    for call in code.program.calls.get("load", []):
+        if code.program.origin(call.func) != "torch.load":
+            continue
+        trace = code.flow.trace([(call, "box")])
+        if not trace.rests & set(keys):
+            continue  # data, not this checkpoint
+        if trace.acts:
+            return
+        loads.append(call)
+    if not loads:
+        return
     read = {key for key in saved if code.program.reads.get(("f", key))}
     if not any(saved[key][0] == "optimizer" for key in read):
         return
@@ -55,6 +65,13 @@ def check(code: Code) -> Iterator[Finding]:
                 loads[0],
                 severity="watch" if kind == "scaler" else "ill",
             )
+
+
+def _holder(code: Code, node: ast.expr) -> Rest | None:
+    """Where the object a key is read from rests: `ckpt` of `ckpt["optimizer"]` and of `ckpt.get("optimizer")`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return code.program.rest_of(node.func.value)
+    return code.program.rest_of(node.value) if isinstance(node, ast.Subscript | ast.Attribute) else None
 
 
 def saved_states(code: Code) -> dict[str, tuple[str, ast.AST]]:

@@ -22,12 +22,13 @@ If the CPUs stated are those of another machine.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
+from wheeltapper.code.checks.lr_scaled_twice import WORLD
 from wheeltapper.code.conditions import mentions
 from wheeltapper.code.launch import MACHINES, cpus_of
-from wheeltapper.code.checks.lr_scaled_twice import WORLD
 from wheeltapper.code.program import argument
 from wheeltapper.code.reading import Code
 from wheeltapper.code.scripts import Launch
@@ -48,7 +49,7 @@ def check(code: Code) -> Iterator[Finding]:
         world, cpus = _world(code, launch), cpus_of(launch)
         total = count * world if world is not None else None
         place = code.given["num_workers"].place if "num_workers" in code.given else None
-        spots = [*([place] if place else []), node]
+        spots: list[ast.AST | Place] = [*([place] if place else []), node]
         if cpus is not None and cpus[2] and count > cpus[0]:
             yield code.finding(
                 ID, f"{count:g} loader workers per process, and each process has {cpus[0]} CPUs.", *spots,
@@ -78,7 +79,7 @@ def check(code: Code) -> Iterator[Finding]:
         return
 
 
-def _workers(code: Code) -> tuple[float, object] | None:
+def _workers(code: Code) -> tuple[float, ast.expr] | None:
     for part in code.made("loader"):
         node = argument(part.call, "num_workers", 5 if part.made_by == "DataLoader" else None)
         value = code.values.number(node) if node is not None else None
