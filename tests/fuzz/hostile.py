@@ -29,7 +29,7 @@ REPORTED = {
     "pairs without end": "_csv._name looks every column name up in a list: quadratic in the columns",
     "wide table": "_csv._name, the same",
     "new key every line": "_table.flush makes a dense column for every key: rows times keys of memory",
-    "yaml deep": "text readers: patterns that start with blanks are quadratic on long indentation",
+    "yaml deep": "the sniffing pattern of nanogpt is quadratic on long indentation: 2.7 s for 64 KB",
 }
 
 TEXT_NAMES = ("train.log", "log.txt", "metrics.csv", "stats.jsonl", "trainer_state.json", "args.yaml")
