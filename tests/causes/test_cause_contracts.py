@@ -27,12 +27,6 @@ CAUSES = causes()
 NORMALS = [c for c in CAUSES if getattr(c, "NORMAL", False)]
 REAL = [c for c in CAUSES if not getattr(c, "NORMAL", False)]
 SIGN_IDS = {sign.ID for sign in signs()}
-# Signs of issue 4 that are being written; none stays here once its file is in signs/.
-PENDING = {
-    "slow-rise", "stuck-from-start", "too-slow", "oscillating", "periodic", "epoch-sawtooth", "too-smooth",
-    "grad-norm-growth", "always-clipped", "high-skip-rate", "ema-raw-gap", "throughput-fall", "memory-growth",
-    "stopped-early", "lr-off-plan", "lr-gone-early", "lr-jump", "val-spike", "hidden-nan", "first-loss-odd", "at-prior",
-}  # fmt: skip
 SETTINGS = {"expect", "spacing", "start", "clock", "steps_per_epoch", "facts", "config", "events", "at"}
 
 
@@ -84,7 +78,7 @@ def test_documentation(cause: ModuleType) -> None:
 @pytest.mark.parametrize("cause", REAL, ids=lambda c: c.ID)
 def test_claims_only_signs_that_exist(cause: ModuleType) -> None:
     assert cause.EXPLAINS
-    assert set(cause.EXPLAINS) <= SIGN_IDS | PENDING
+    assert set(cause.EXPLAINS) <= SIGN_IDS
     assert cause.PRIOR <= 0
     assert cause.TRIAL
     assert not cause.ID.startswith("normal-")

@@ -55,6 +55,7 @@ def test_a_run_stopped_within_its_warmup_is_not_blamed_on_it() -> None:
 def test_a_rate_scaled_by_the_world_size(factor: float, first: bool) -> None:
     run = make_run(
         {"train/loss": broken(100, 50), "lr": [0.1 * factor] * 100},
+        spacing=100,
         config="lr: 0.1\noptimizer: sgd\nworld_size: 8\n",
     )
     diagnosis = diagnose_run(run)
@@ -144,6 +145,14 @@ def test_overfitting_under_a_whole_cosine_is_not_a_short_schedule() -> None:
     diagnosis = diagnose_run(run)
     assert top(diagnosis, 1) == ["overfitting"]
     assert named(diagnosis, "schedule-too-short") == 0.0
+
+
+def test_two_cuts_by_ten_are_no_short_schedule() -> None:
+    rates = [0.1] * 60 + [0.01] * 60 + [0.001] * 80
+    run = make_run(
+        {"val/accuracy": flat(200, 0.8, 0.005), "train/loss": falling(200).tolist(), "lr": rates}, clock="epoch"
+    )
+    assert isinstance(weigh("schedule-too-short", run), Excluded)
 
 
 def plateau(lr: list[float], config: str, **facts: float) -> Run:

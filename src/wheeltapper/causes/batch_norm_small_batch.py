@@ -60,6 +60,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded(f"{batch:g} samples per device are enough for batch norm")
     if not WITH.search(name):
         return Excluded("nothing shows that the network has batch norm")
+    if any(m.quantity in ("map", "map50", "map75") for m in case.get("val_metrics") or ()):
+        return Excluded("a detector: its backbone's batch norm is frozen by custom")
     bits = 2.5 if batch <= FEW else 0.5
     out = [Evidence(bits, f"{name} normalises over {batch:g} samples per device", "batch")]
     metric: Series | None = case.get("main_metric")

@@ -55,7 +55,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(-2.0, "the learning rate jumped there, which explains a bump by itself", "rate"))
     if late and late[0].numbers.get("dropped"):
         out.append(Evidence(2.0, late[0].summary, "config", late[0].places))
-    return out
+    return out or Excluded("nothing shows that the resume lost its state")
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

@@ -63,7 +63,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         if short:
             out.append(Evidence(8.0, f"{short}; the rate climbs again from {shape.rises_from:g} on", "proof"))
         return out
-    if shape.low_from is not None:
+    if shape.low_from is not None and not shape.cuts:  # two cuts by ten are a step schedule at work
         share = float(lr.at[-1] - shape.low_from) / max(float(lr.at[-1] - lr.at[0]), 1e-12)
         if share >= WASTED and (case.onset is None or case.onset >= shape.low_from):
             out.append(Evidence(3.0, f"the rate is below 1 % of its peak for the last {share:.0%}", "rate"))
