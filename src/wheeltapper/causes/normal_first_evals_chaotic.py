@@ -46,12 +46,14 @@ LEAST = 0.1  # of the range of the whole curve: smaller setbacks trouble nobody
 
 
 def expect(case: Case) -> str:
+    if case.found("at-chance", "never-left-zero", "below-baseline", "impossible-value", severity="ill"):
+        return ""  # a score that means nothing has no early and no late
     for series in (case.get("main_metric"), case.get("val_loss")):
         if series is not None and series.quantity not in ("return", "success") and (spot := _wild(series)) is not None:
             where = f"{series.clock.replace('_', '-')} {series.at[spot]:g}"
             return (
-                f"{series.name} of {series.values[spot]:.4g} at {where} is expected so early: running statistics and averages "
-                "still hold their initial values; later evaluations are calm"
+                f"{series.name} of {series.values[spot]:.4g} at {where} is expected so early: statistics of batch norm and "
+                "averaged weights start from their initial values; it does not come again"
             )
     return ""
 

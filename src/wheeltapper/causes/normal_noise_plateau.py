@@ -49,6 +49,8 @@ def expect(case: Case) -> str:
     metric: Series | None = case.get("main_metric")
     if metric is None or metric.quantity in ("return", "success"):
         return ""
+    if case.found("at-chance", "never-left-zero", "below-baseline", "impossible-value", severity="ill"):
+        return ""  # there the level itself is the trouble
     if any(f.series == metric.name for f in case.found("declined-after-peak", "collapsed", "constant-metric")):
         return ""
     x = badness(metric.values[metric.finite], metric.better)
