@@ -63,9 +63,10 @@ def sniff(head: Head) -> float:
     for line in lines:
         row = explain(line[prefix_of(line, numbered=numbered).end :], 0)
         if row is not None and row.fields:
-            seen[_names(row)] += 1
-    if seen and max(seen.values()) >= LEAST:
-        return 0.3
+            names = _names(row)
+            seen[names] += 1
+            if seen[names] >= LEAST:
+                return 0.3
     return 0.15 if head.path.suffix.lower() in (".log", ".out", ".err", ".txt", "") else 0.05
 
 
