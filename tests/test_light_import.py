@@ -41,7 +41,7 @@ def test_help_loads_no_numpy() -> None:
     assert loaded(HELP, (*HEAVY, "numpy", "rich", "jinja2", "yaml", "msgspec")) == []
 
 
-@pytest.mark.parametrize("command", ["show", "diagnose"])
+@pytest.mark.parametrize("command", ["show", "diagnose", "check", "lab"])
 def test_help_of_a_command_loads_no_numpy(command: str) -> None:
     assert loaded(HELP.replace('"--help"', f'"{command}", "--help"'), (*HEAVY, "numpy", "rich")) == []
 

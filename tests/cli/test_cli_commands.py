@@ -14,8 +14,10 @@ import pytest
 
 from report_sample import sample_diagnosis, sample_run
 from wheeltapper import api
+from wheeltapper.audit.model import AuditReport
 from wheeltapper.cli import main as cli
 from wheeltapper.cli.progress import Progress
+from wheeltapper.finding import Finding
 
 EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "collapsed")
 
@@ -150,6 +152,57 @@ def test_schedule_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_pat
     code, out, _ = call(capsys, "schedule", str(path))
     assert code == 3
     assert "cannot be worked out" in out
+
+
+BAD = """\
+import argparse, torch
+
+p = argparse.ArgumentParser()
+p.add_argument("--grad-clip", type=float, default=1.0)
+p.add_argument("--lr", type=float, default=0.1)
+args = p.parse_args()
+model = torch.nn.Linear(2, 2)
+opt = torch.optim.SGD(model.parameters(), lr=args.lr)
+for step in range(100):
+    opt.zero_grad()
+    loss = model(torch.randn(4, 2)).pow(2).mean()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_check_finds_an_option_that_nothing_acts_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(BAD, encoding="utf-8")
+    code, out, _ = call(capsys, "check", str(script))
+    assert code == 1
+    assert "option-never-used  train.py:4" in out
+    code, out, _ = call(capsys, "check", str(script), "--sarif")
+    assert code == 1
+    log = json.loads(out)["runs"][0]
+    assert [r["ruleId"] for r in log["results"]] == ["option-never-used"]
+    assert log["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
+    _, out, _ = call(capsys, "check", str(script), "--json")
+    assert json.loads(out)["findings"][0]["grade"] == "is"
+    assert call(capsys, "check", str(script), "--exit-zero")[0] == 0
+    script.write_text(
+        BAD.replace(
+            "    opt.step()", "    torch.nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)\n    opt.step()"
+        ),
+        encoding="utf-8",
+    )
+    code, out, _ = call(capsys, "check", str(script))
+    assert code == 0
+    assert "✓ Nothing is declared that is not so" in out
+
+
+def test_check_counts_suspicions_only_when_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubt = AuditReport("x", findings=(Finding("a", "b", "ill", "suspected"),))
+    monkeypatch.setattr(api, "check", lambda *_: doubt)
+    assert call(capsys, "check", "x")[0] == 0
+    assert call(capsys, "check", "x", "--strict")[0] == 1
 
 
 def test_compare_wants_two(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,6 +72,12 @@ def pages() -> tuple[Page, ...]:
 
 def pages_of(kind: Kind) -> Iterator[Page]:
     root = Path(wheeltapper.__file__).resolve().parent
+    if kind == "check":
+        # What is found in configurations has no module of its own; its pages are files.
+        for file in sorted((root / "audit" / "pages").glob("*.md")):
+            yield parse_page(
+                file.stem, kind, file.read_text(encoding="utf-8"), f"src/wheeltapper/audit/pages/{file.name}"
+            )
     for module in _modules(PACKAGES[kind]):
         ident = getattr(module, "ID", None)
         if ident is None or not module.__doc__ or module.__file__ is None:
