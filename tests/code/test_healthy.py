@@ -20,7 +20,11 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.name)
 def test_a_healthy_script_has_no_finding(path: Path) -> None:
-    configs = tuple(tree for p in sorted(path.rglob("*.yaml")) if (tree := parse_file(p)) is not None) if path.is_dir() else ()
+    configs = (
+        tuple(tree for p in sorted(path.rglob("*.yaml")) if (tree := parse_file(p)) is not None)
+        if path.is_dir()
+        else ()
+    )
     codes, notes = read_code([path], configs)
     assert notes == ()
     if path.name == "functional_sgd.py":

@@ -64,7 +64,9 @@ def _decay(code: Code, part: Part) -> float | None:
     for name in ("avg_fn", "multi_avg_fn"):
         node = argument(part.call, name)
         if isinstance(node, ast.Lambda):
-            numbers = [n.value for n in ast.walk(node.body) if isinstance(n, ast.Constant) and isinstance(n.value, float)]
+            numbers = [
+                n.value for n in ast.walk(node.body) if isinstance(n, ast.Constant) and isinstance(n.value, float)
+            ]
             near = [n for n in numbers if 0.5 < n < 1]
             return near[0] if len(near) == 1 else None
         if isinstance(node, ast.Call) and callee(node).startswith("get_ema"):

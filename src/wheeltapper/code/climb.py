@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ class Walk:
     seen: set[tuple[Rest, Form]] = field(default_factory=set)
     climbed: set[tuple[ast.AST, Form]] = field(default_factory=set)
 
-    def run(self, starts: list[tuple[ast.expr, Form]], rests: list[tuple[Rest, Form]]) -> Trace:
+    def run(self, starts: Sequence[tuple[ast.expr, Form]], rests: Sequence[tuple[Rest, Form]]) -> Trace:
         for rest, form in rests:
             self.rest(rest, form)
         for node, form in starts:
@@ -146,7 +147,9 @@ class Walk:
                 return None
             case ast.JoinedStr() | ast.FormattedValue():
                 return parent, "any" if form in ("any", "box") else "text"
-            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()) | ast.BinOp(left=ast.JoinedStr(), op=ast.Mod()):
+            case (
+                ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()) | ast.BinOp(left=ast.JoinedStr(), op=ast.Mod())
+            ):
                 return parent, "any" if form in ("any", "box") else "text"
             case ast.Compare():
                 if form == "box" or self.inert:  # "key" in config, config is None, scheduler is not None
@@ -223,7 +226,9 @@ class Walk:
         assert isinstance(call, ast.Call)
         if parent.attr in words.BOX_METHODS:
             return call, "box"
-        if parent.attr in words.BOX_SILENT or (parent.attr == "get" and call.args and constant_text(call.args[0]) is not None):
+        if parent.attr in words.BOX_SILENT or (
+            parent.attr == "get" and call.args and constant_text(call.args[0]) is not None
+        ):
             return None
         if parent.attr == "get":
             return call, "any"
@@ -371,7 +376,14 @@ def _is_callee(program: Program, node: ast.expr) -> bool:
 def _is_new_dict(value: ast.expr) -> bool:
     if isinstance(value, ast.Dict | ast.DictComp):
         return True
-    return isinstance(value, ast.Call) and callee(value) in ("dict", "OrderedDict", "defaultdict", "copy", "deepcopy", "vars")
+    return isinstance(value, ast.Call) and callee(value) in (
+        "dict",
+        "OrderedDict",
+        "defaultdict",
+        "copy",
+        "deepcopy",
+        "vars",
+    )
 
 
 def deed(node: ast.AST | None) -> str:

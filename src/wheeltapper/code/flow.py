@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wheeltapper.code import vocabulary as words
@@ -34,14 +35,16 @@ class Flow:
 
     def __post_init__(self) -> None:
         self.starts_programs = any(name in self.program.calls for name in words.STARTS_PROGRAMS) or any(
-            "subprocess" in table.values() or "deepspeed" in table.values()
-            for table in self.program.imported.values()
+            "subprocess" in table.values() or "deepspeed" in table.values() for table in self.program.imported.values()
         )
 
     # -- asking ---------------------------------------------------------------------------------
 
     def trace(
-        self, starts: list[tuple[ast.expr, Form]], rests: list[tuple[Rest, Form]] = [], inert: frozenset[str] = frozenset()  # noqa: B006 (never written)
+        self,
+        starts: Sequence[tuple[ast.expr, Form]],
+        rests: Sequence[tuple[Rest, Form]] = (),
+        inert: frozenset[str] = frozenset(),
     ) -> Trace:
         """Follow expressions (and everything read from `rests`) to their ends.
 
@@ -92,7 +95,12 @@ class Flow:
         return any("load" in dotted_name(v) for v in self.program.writes.get(rest, []))
 
     def _related(self, a: str, b: str) -> bool:
-        return a == b or a in self._ancestors(b) or b in self._ancestors(a) or bool(self._ancestors(a) & self._ancestors(b))
+        return (
+            a == b
+            or a in self._ancestors(b)
+            or b in self._ancestors(a)
+            or bool(self._ancestors(a) & self._ancestors(b))
+        )
 
     def _ancestors(self, name: str, depth: int = 0) -> set[str]:
         cls = self.program.classes.get(name)

@@ -35,7 +35,7 @@ def saves(call: ast.Call) -> bool:
     return callee(call) in words.SAVES and bool(words.SAVERS.search(receiver))
 
 
-def names_the_place(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | None) -> bool:
+def names_the_place(node: ast.AST, call: ast.Call, keyword: ast.keyword | None) -> bool:
     """Whether an argument says where something is saved or recorded, and is not what is recorded."""
     if callee(call) == "init_trackers":
         return keyword.arg != "config" if keyword is not None else node in call.args[:1]
@@ -54,7 +54,7 @@ def passed(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | Non
             enter(walk, node, call, keyword, func, form)
         return None
     if shows(walk, call) or (name == "init" and "wandb" in dotted and keyword is not None and keyword.arg == "config"):
-        if names_the_place(walk, node, call, keyword):
+        if names_the_place(node, call, keyword):
             walk.out.named.append(call)
             if form != "text":
                 walk.acts(call, f"names what {dotted}() writes")
@@ -84,7 +84,11 @@ def passed(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | Non
         return call, "any" if form in ("any", "box") else "text"
     if form in ("box", "any") and (name in words.BOXES or (name in words.OMEGACONF_BOXES and "OmegaConf" in dotted)):
         return call, "box" if form == "box" else form
-    if name == "update" and isinstance(call.func, ast.Attribute) and walk.plain_holder(holder_of(call.func.value), False):
+    if (
+        name == "update"
+        and isinstance(call.func, ast.Attribute)
+        and walk.plain_holder(holder_of(call.func.value), False)
+    ):
         updates(walk, call, keyword, form)
         return None
     if name in ("append", "add", "extend", "insert") and isinstance(call.func, ast.Attribute):
@@ -232,7 +236,9 @@ def spawned(walk: Walk, call: ast.Call) -> list[Func]:
     return walk.flow.program.functions.get(name, [])
 
 
-def spawn_argument(walk: Walk, node: ast.expr, parent: ast.Tuple | ast.List | ast.Set, up: ast.AST | None, form: Form) -> bool:
+def spawn_argument(
+    walk: Walk, node: ast.expr, parent: ast.Tuple | ast.List | ast.Set, up: ast.AST | None, form: Form
+) -> bool:
     """An element of `args=(n, cfg)`: into the parameter at its place."""
     call = walk.flow.program.parent(up) if isinstance(up, ast.keyword) and up.arg == "args" else up
     if not isinstance(call, ast.Call) or callee(call) not in SPAWNS:

@@ -133,7 +133,13 @@ def _iterated(code: Code, node: ast.expr) -> str | None:
     """The loader a loop runs over, through enumerate, tqdm and a variable that holds a progress bar."""
     for _ in range(6):
         if isinstance(node, ast.Call):
-            if not node.args or dotted_name(node.func).split(".")[-1] not in ("enumerate", "tqdm", "iter", "track", "log_every"):
+            if not node.args or dotted_name(node.func).split(".")[-1] not in (
+                "enumerate",
+                "tqdm",
+                "iter",
+                "track",
+                "log_every",
+            ):
                 return None
             node = node.args[0]
             continue

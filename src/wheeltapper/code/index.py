@@ -11,12 +11,25 @@ from wheeltapper.code.program import Class, Func, Function, Program, Rest, calle
 from wheeltapper.code.scripts import Launch, Script, Sources
 
 DOTTED = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
-LIBRARIES = {"torch", "torchvision", "numpy", "transformers", "timm", "math", "os", "sys", "pytorch_lightning", "lightning"}
+LIBRARIES = {
+    "torch",
+    "torchvision",
+    "numpy",
+    "transformers",
+    "timm",
+    "math",
+    "os",
+    "sys",
+    "pytorch_lightning",
+    "lightning",
+}
 QUIET_DECORATORS = {
     "property", "staticmethod", "classmethod", "dataclass", "no_grad", "inference_mode", "abstractmethod", "contextmanager",
     "lru_cache", "cache", "cached_property", "wraps", "setter", "overload", "override", "final", "total_ordering", "compile", "jit",
 }  # fmt: skip
-MAY_TRAIN = re.compile(r"backward\(|Trainer\b|LightningModule|\.fit\(|Learner\b|Runner\b")  # cheap; objects.trains decides
+MAY_TRAIN = re.compile(
+    r"backward\(|Trainer\b|LightningModule|\.fit\(|Learner\b|Runner\b"
+)  # cheap; objects.trains decides
 DYNAMIC = re.compile(r"getattr\(|\.get\([a-z_]+[,)]|\[[a-z_]+\]")
 
 

@@ -17,7 +17,15 @@ SENT = re.compile(r'^([ \t]*(?:tmux\s+send-keys|screen\s+\S.*?-X\s+stuff|ssh)[^"
 CPUS_STATED = re.compile(r"(\d{1,4})\s*(?:v?CPUs?\b|vcpus?\b|(?:CPU )?cores\b)", re.I)
 CPUS_PER_TASK = re.compile(r"^#SBATCH\s+(?:--cpus-per-task|-c)[= ]\s*(\d+)", re.M)
 # vCPUs of the cloud machines people name in launch scripts (vendors' pages).
-MACHINES = {"p3.16xlarge": 64, "p4d.24xlarge": 96, "p4de.24xlarge": 96, "p5.48xlarge": 192, "a2-highgpu-8g": 96, "a3-highgpu-8g": 208, "g5.48xlarge": 192}
+MACHINES = {
+    "p3.16xlarge": 64,
+    "p4d.24xlarge": 96,
+    "p4de.24xlarge": 96,
+    "p5.48xlarge": 192,
+    "a2-highgpu-8g": 96,
+    "a3-highgpu-8g": 208,
+    "g5.48xlarge": 192,
+}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ MAX_DEPTH = 12
 MAX_EVENTS = 5000
 MAX_ENTERED = 4000  # functions entered in one walk; a program that calls itself in circles ends here
 CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"}
-NETWORK = re.compile(r"model|net|gen|disc|critic|encod|decod|backbone|head|actor|policy|student|teacher|ema|module|^[GDE]$|^m$", re.I)
+NETWORK = re.compile(
+    r"model|net|gen|disc|critic|encod|decod|backbone|head|actor|policy|student|teacher|ema|module|^[GDE]$|^m$", re.I
+)
 OWN_CLIP = re.compile(r"accelerator|fabric|engine|strategy|FSDP|self\.model$", re.I)
 
 
@@ -119,14 +121,19 @@ class _Walker:
 
     # -- statements -----------------------------------------------------------------------------
 
-    def function(self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
+    def function(
+        self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
+    ) -> None:
         self.entered += 1
         if func in self.stack or len(self.stack) >= MAX_DEPTH or self.entered > MAX_ENTERED:
             self.loop.complete = self.loop.complete and self.entered <= MAX_ENTERED
             return
         self.stack.append(func)
         self.loop.scopes.add(func.scope)
-        quiet = any("no_grad" in ast.unparse(d) or "inference_mode" in ast.unparse(d) for d in getattr(func.node, "decorator_list", []))
+        quiet = any(
+            "no_grad" in ast.unparse(d) or "inference_mode" in ast.unparse(d)
+            for d in getattr(func.node, "decorator_list", [])
+        )
         self.no_grad += quiet
         body = func.node.body
         if isinstance(body, list):
@@ -136,14 +143,18 @@ class _Walker:
         self.no_grad -= quiet
         self.stack.pop()
 
-    def block(self, body: list[ast.stmt], names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
+    def block(
+        self, body: list[ast.stmt], names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
+    ) -> None:
         for statement in body:
             if len(self.loop.events) > MAX_EVENTS:
                 self.loop.complete = False
                 return
             self.statement(statement, names, loops, guards)
 
-    def statement(self, node: ast.stmt, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
+    def statement(
+        self, node: ast.stmt, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
+    ) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 return
@@ -178,7 +189,9 @@ class _Walker:
                     if isinstance(child, ast.expr):
                         self.expression(child, names, loops, guards)
 
-    def expression(self, node: ast.expr, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
+    def expression(
+        self, node: ast.expr, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
+    ) -> None:
         """Calls inside an expression, innermost first, as Python would make them."""
         if isinstance(node, ast.Lambda):
             return
@@ -197,7 +210,9 @@ class _Walker:
 
     # -- calls ----------------------------------------------------------------------------------
 
-    def call(self, call: ast.Call, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]) -> None:
+    def call(
+        self, call: ast.Call, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
+    ) -> None:
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         name = self.name(receiver, names) if receiver is not None else ""
         what = self.what(call, name)
@@ -267,7 +282,11 @@ class _Walker:
         if method == "eval" and not call.args and self.is_network(call, name):
             return "eval"
         if method == "train" and len(call.args) <= 1 and not call.keywords and self.is_network(call, name):
-            return "eval" if call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False else "train"
+            return (
+                "eval"
+                if call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
+                else "train"
+            )
         if method in ("load_state_dict", "load_checkpoint", "restore"):
             return "load"
         if method == "save" and "torch" in dotted_name(call.func):

@@ -62,7 +62,9 @@ FRAMEWORKS = {
 }  # fmt: skip
 STATE = frozenset({"state_dict", "load_state_dict"})
 INERT = {
-    "scheduler": frozenset({"state_dict", "load_state_dict", "get_last_lr", "get_lr", "print_lr", "last_epoch", "base_lrs", "__class__"}),
+    "scheduler": frozenset(
+        {"state_dict", "load_state_dict", "get_last_lr", "get_lr", "print_lr", "last_epoch", "base_lrs", "__class__"}
+    ),
     "ema": frozenset({"update", "update_parameters", "to", "cuda", "requires_grad_", "eval", "train", "register"}),
 }
 

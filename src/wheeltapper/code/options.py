@@ -133,7 +133,11 @@ def _click(program: Program) -> list[Option]:
     for funcs in program.functions.values():
         for func in funcs:
             for decorator in getattr(func.node, "decorator_list", []):
-                if isinstance(decorator, ast.Call) and program.origin(decorator.func).startswith("click.") and callee(decorator) == "option":
+                if (
+                    isinstance(decorator, ast.Call)
+                    and program.origin(decorator.func).startswith("click.")
+                    and callee(decorator) == "option"
+                ):
                     option = _click_option(program, func, decorator)
                     if option is not None:
                         out.append(option)
@@ -151,7 +155,9 @@ def _click_option(program: Program, func: Func, decorator: ast.Call) -> Option |
         return None  # taken by **kwargs: not followed
     default = literal(argument(decorator, "default"))
     numeric = isinstance(default, int | float) and not isinstance(default, bool)
-    return Option(name, long, "click", decorator, default, numeric, ("v", func.scope, name), program.script_of[decorator].tree)
+    return Option(
+        name, long, "click", decorator, default, numeric, ("v", func.scope, name), program.script_of[decorator].tree
+    )
 
 
 # -- dataclasses --------------------------------------------------------------------------------------
@@ -180,7 +186,12 @@ def _dataclasses(program: Program) -> list[Option]:
 def _is_parsed(program: Program, cls: Class) -> bool:
     for name in DATACLASS_PARSERS:
         for call in program.calls.get(name, []):
-            inside = {n.id for a in (*call.args, *(k.value for k in call.keywords)) for n in ast.walk(a) if isinstance(n, ast.Name)}
+            inside = {
+                n.id
+                for a in (*call.args, *(k.value for k in call.keywords))
+                for n in ast.walk(a)
+                if isinstance(n, ast.Name)
+            }
             if cls.name in inside:
                 return True
     return False
@@ -207,7 +218,9 @@ def _class_escapes(program: Program, flow: Flow, name: str) -> list[tuple[ast.AS
     if parsed:
         position = None
         for call in program.calls.get("HfArgumentParser", []):
-            classes = call.args[0].elts if call.args and isinstance(call.args[0], ast.Tuple | ast.List) else call.args[:1]
+            classes = (
+                call.args[0].elts if call.args and isinstance(call.args[0], ast.Tuple | ast.List) else call.args[:1]
+            )
             names = [c.id for c in classes if isinstance(c, ast.Name)]
             position = names.index(name) if name in names else position
         results = _parse_results(program, position)
@@ -219,7 +232,15 @@ def _class_escapes(program: Program, flow: Flow, name: str) -> list[tuple[ast.AS
 
 def _parse_results(program: Program, position: int | None) -> list[ast.expr]:
     found: list[ast.expr] = []
-    for method in ("parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict", "cli", "parse", "parse_args"):
+    for method in (
+        "parse_args_into_dataclasses",
+        "parse_json_file",
+        "parse_yaml_file",
+        "parse_dict",
+        "cli",
+        "parse",
+        "parse_args",
+    ):
         for call in program.calls.get(method, []):
             up = program.parent(call)
             if isinstance(up, ast.Assign) and isinstance(up.targets[0], ast.Tuple) and position is not None:
@@ -252,7 +273,11 @@ def _dict_keys(program: Program) -> list[Option]:
             text = constant_text(key)
             if key is None or text is None or not words.KNOB.search(text):
                 continue
-            fallback = value.args[1] if isinstance(value, ast.Call) and callee(value) == "get" and len(value.args) == 2 else value
+            fallback = (
+                value.args[1]
+                if isinstance(value, ast.Call) and callee(value) == "get" and len(value.args) == 2
+                else value
+            )
             number = literal(fallback)
             numeric = isinstance(number, int | float) and not isinstance(number, bool)
             out.append(Option(text, text, "dict", key, number, numeric, ("f", text), node))

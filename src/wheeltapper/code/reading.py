@@ -75,13 +75,15 @@ class Code:
     @cached_property
     def config(self) -> ConfigTree | None:
         """The config file this program loads: the one named on its command line or in its code, or the only one."""
-        if not self.calls_any("safe_load", "load", "full_load", "load_config", "fromfile", "parse_config", "from_yaml", "merge_from_file") and not any(
-            "hydra" in str(table) for table in self.program.imported.values()
-        ):
+        if not self.calls_any(
+            "safe_load", "load", "full_load", "load_config", "fromfile", "parse_config", "from_yaml", "merge_from_file"
+        ) and not any("hydra" in str(table) for table in self.program.imported.values()):
             return None
         files = [tree for tree in self.configs if tree.format in ("yaml", "json", "toml")]
         named = [str(g.value) for g in self.given.values()] + [
-            o.default for o in self.options if isinstance(o.default, str) and o.default.endswith((".yaml", ".yml", ".json", ".toml"))
+            o.default
+            for o in self.options
+            if isinstance(o.default, str) and o.default.endswith((".yaml", ".yml", ".json", ".toml"))
         ]
         chosen = [tree for tree in files if any(Path(name).name == Path(tree.file).name for name in named)]
         chosen = chosen or files

@@ -9,24 +9,56 @@ from __future__ import annotations
 import re
 
 # A logger by its name. `log` alone is excluded as a callee (math.log), not as a receiver.
-LOGGER = re.compile(r"(^|[._])(_?logger|logging|log|LOG|LOGGER|_log|console|rich_console|epoch_logger|tqdm|warnings|click|typer|logzero|loguru)$")
+LOGGER = re.compile(
+    r"(^|[._])(_?logger|logging|log|LOG|LOGGER|_log|console|rich_console|epoch_logger|tqdm|warnings|click|typer|logzero|loguru)$"
+)
 LOG_METHODS = {
     "debug", "info", "warning", "warn", "error", "critical", "exception", "log", "success", "trace", "notice",
     "print", "write", "echo", "secho", "msg", "message", "info_once", "warning_once", "rule",
 }  # fmt: skip
 # Receivers that record numbers for people: TensorBoard, wandb, mlflow, comet, accelerate trackers.
-RECORDER = re.compile(r"(^|[._])(wandb|writer|tb|tb_writer|summary_writer|tensorboard|mlflow|experiment|tb_logger|run|tracker|logger|clearml|neptune|comet|swanlab|aim_run|progress_bar|pbar|bar|progress|wandb_run|accelerator|fabric)$")
+RECORDER = re.compile(
+    r"(^|[._])(wandb|writer|tb|tb_writer|summary_writer|tensorboard|mlflow|experiment|tb_logger|run|tracker|logger|clearml|neptune|comet|swanlab|aim_run|progress_bar|pbar|bar|progress|wandb_run|accelerator|fabric)$"
+)
 RECORD_METHODS = {
     "add_scalar", "add_scalars", "add_text", "add_hparams", "add_histogram", "add_image", "log", "log_param",
     "log_params", "log_metric", "log_metrics", "log_hyperparams", "log_dict", "log_text", "set_postfix", "log_artifact",
     "set_postfix_str", "set_description", "set_description_str", "summary", "watch", "alert", "set_tag", "set_tags",
     "log_hyperparameters", "init_trackers", "add_config", "print",
 }  # fmt: skip
-SHOWS = {"print", "pprint", "pp", "rprint", "cprint", "print_rank_0", "rank_zero_info", "rank_zero_warn", "warn", "secho", "echo"}
+SHOWS = {
+    "print",
+    "pprint",
+    "pp",
+    "rprint",
+    "cprint",
+    "print_rank_0",
+    "rank_zero_info",
+    "rank_zero_warn",
+    "warn",
+    "secho",
+    "echo",
+}
 # Written to a file for later reading. Counts as shown only where nothing in the program starts another
 # program that might read the file back (subprocess, deepspeed, sbatch).
-SAVES = {"save", "dump", "safe_dump", "dumps_to_file", "write_text", "write", "writelines", "writerow", "writerows", "to_json", "to_csv", "to_yaml", "save_checkpoint_config"}
-SAVERS = re.compile(r"(^|[._])(torch|pickle|json|yaml|OmegaConf|np|numpy|toml|f|fh|fp|file|out|writer|joblib|dill|fout|outfile|csv_writer|xm|log_file)$")
+SAVES = {
+    "save",
+    "dump",
+    "safe_dump",
+    "dumps_to_file",
+    "write_text",
+    "write",
+    "writelines",
+    "writerow",
+    "writerows",
+    "to_json",
+    "to_csv",
+    "to_yaml",
+    "save_checkpoint_config",
+}
+SAVERS = re.compile(
+    r"(^|[._])(torch|pickle|json|yaml|OmegaConf|np|numpy|toml|f|fh|fp|file|out|writer|joblib|dill|fout|outfile|csv_writer|xm|log_file)$"
+)
 STARTS_PROGRAMS = {"Popen", "system", "check_call", "check_output", "run_command", "execvp", "srun"}
 
 # The result is the argument, or a number, text or truth made of it.
@@ -57,7 +89,19 @@ BOXES = {
     "ChainMap", "MappingProxyType", "CfgNode", "Dict", "HParams", "bunchify", "Bunch",
 }  # fmt: skip
 OMEGACONF_BOXES = {"create", "to_container", "to_object", "merge", "structured", "unsafe_merge", "masked_copy"}
-BOX_METHODS = {"items", "values", "copy", "_asdict", "to_dict", "clone", "as_dict", "model_dump", "dict", "todict", "model_copy"}
+BOX_METHODS = {
+    "items",
+    "values",
+    "copy",
+    "_asdict",
+    "to_dict",
+    "clone",
+    "as_dict",
+    "model_dump",
+    "dict",
+    "todict",
+    "model_copy",
+}
 # Methods of a box that read nothing from it, or only its names.
 BOX_SILENT = {
     "keys", "update", "setdefault", "freeze", "defrost", "clear", "print_help", "merge_from_file", "merge_from_list",
@@ -87,12 +131,16 @@ ACCUMULATION = re.compile(
     r"|acc_steps|accumulate_grad_batches|iter_size|update_freq|n_accum|num_accum\w*|accum_iter|gas|grad_acc(_steps)?|ga_steps)$",
     re.I,
 )
-RESUME = re.compile(r"^(resume\w*|\w*_resume|auto_resume|resume_from\w*|load_checkpoint|checkpoint_resume|restart_from|continue_from)$", re.I)
+RESUME = re.compile(
+    r"^(resume\w*|\w*_resume|auto_resume|resume_from\w*|load_checkpoint|checkpoint_resume|restart_from|continue_from)$",
+    re.I,
+)
 
 # The settings a run is known by. Not wired, they make it another run than was declared.
 CORE = re.compile(
-    r"^(lr|learning_rate|base_lr|max_lr|min_lr|lr_?scheduler\w*|scheduler|lr_schedule|(lr_)?warm_?up\w*|\w*_warmup(_steps|_epochs|_ratio)?|grad(ient)?_clip\w*|clip_grad\w*|clip_norm"
+    r"^(lr|learning_rate|base_lr|max_lr|min_lr|lr_?scheduler\w*|scheduler|lr_schedule|(lr_)?warm_?up\w*|\w*_warmup(_steps|_epochs|_ratio)?|grad(ient)?_clip\w*|clip_grad\w*|clip(_norm|_value)?"
     r"|max_grad_norm|ema_decay|use_ema|mixed_precision|use_amp|amp|fp16|bf16|precision|weight_decay|momentum|(train_)?batch_size|(num_|max_)?epochs|max_steps|seed"
-    r"|optimizer|label_smoothing|dropout|resume\w*|\w*_resume|auto_resume|restart_from|continue_from)$|" + ACCUMULATION.pattern,
+    r"|optimizer|label_smoothing|dropout|resume\w*|\w*_resume|auto_resume|restart_from|continue_from)$|"
+    + ACCUMULATION.pattern,
     re.I,
 )

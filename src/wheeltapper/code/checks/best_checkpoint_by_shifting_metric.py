@@ -45,7 +45,12 @@ def check(code: Code) -> Iterator[Finding]:
         if len(test.comparators) != 1 or not isinstance(test.ops[0], ast.Lt | ast.LtE):
             continue
         metric, best = _name(test.left), _name(test.comparators[0])
-        if TRAIN_LOSS.match(metric) and re.search(r"best", best, re.I) and "val" not in best and not _is_validation(code, test.left):
+        if (
+            TRAIN_LOSS.match(metric)
+            and re.search(r"best", best, re.I)
+            and "val" not in best
+            and not _is_validation(code, test.left)
+        ):
             yield code.finding(
                 ID,
                 f"The best checkpoint is the one of lowest {metric}, and a curriculum makes the examples harder: the earliest, easiest "

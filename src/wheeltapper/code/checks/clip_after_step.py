@@ -34,7 +34,9 @@ def check(code: Code) -> Iterator[Finding]:
     for clip in code.loop.of("clip"):
         if not clip.loops or clip.node in seen:
             continue
-        near = [e for e in code.loop.inside(clip.loops[-1], "backward", "step", "scaler-step", "clip") if together(e, clip)]
+        near = [
+            e for e in code.loop.inside(clip.loops[-1], "backward", "step", "scaler-step", "clip") if together(e, clip)
+        ]
         backward = next((e for e in reversed(near) if e.what == "backward" and e.order < clip.order), None)
         if backward is None:
             continue
@@ -43,5 +45,8 @@ def check(code: Code) -> Iterator[Finding]:
         if steps and all(e.order < clip.order for e in steps) and clips[0] is clip:
             seen.add(clip.node)
             yield code.finding(
-                ID, "Gradients are clipped after the optimizer step, so the clip changes nothing.", clip.node, steps[0].node
+                ID,
+                "Gradients are clipped after the optimizer step, so the clip changes nothing.",
+                clip.node,
+                steps[0].node,
             )

@@ -45,7 +45,9 @@ def check(code: Code) -> Iterator[Finding]:
     for clip in code.loop.of("clip"):
         if clip.node in seen or OWN_CLIP.search(dotted_name(clip.node.func)) or not reachable(code, clip):
             continue
-        before = [e for e in code.loop.events if e.order < clip.order and e.loops[:1] == clip.loops[:1] and together(e, clip)]
+        before = [
+            e for e in code.loop.events if e.order < clip.order and e.loops[:1] == clip.loops[:1] and together(e, clip)
+        ]
         backward = next((e for e in reversed(before) if e.what == "backward"), None)
         if backward is None or not is_scaled(backward):
             continue

@@ -84,6 +84,10 @@ def _network_output(code: Code, call: ast.Call, names: tuple[str, str]) -> ast.A
     if len(returns) != 1 or returns[0].value is None:
         return None
     value = returns[0].value
-    if isinstance(value, ast.Call) and callee(value) == names[0] and code.program.origin(value.func).startswith(("torch", "F.", "nn.")):
+    if (
+        isinstance(value, ast.Call)
+        and callee(value) == names[0]
+        and code.program.origin(value.func).startswith(("torch", "F.", "nn."))
+    ):
         return value
     return None

@@ -37,7 +37,17 @@ ID = "ema-horizon-too-long"
 LEFT = 0.05  # below this the first weights no longer move a metric visibly (EMA-01: 0.9999 is sound from 3 horizons on)
 IMAGENET = 1_281_167
 EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs", "total_epochs")
-STEPS = ("max_steps", "total_steps", "n_iters", "max_iters", "num_steps", "train_steps", "num_train_steps", "total_iter", "total_iters")
+STEPS = (
+    "max_steps",
+    "total_steps",
+    "n_iters",
+    "max_iters",
+    "num_steps",
+    "train_steps",
+    "num_train_steps",
+    "total_iter",
+    "total_iters",
+)
 BATCHES = ("batch_size", "global_batch_size", "total_batch_size", "train_batch_size")
 
 

@@ -41,5 +41,9 @@ def check(code: Code) -> Iterator[Finding]:
         if loop in quiet or OFF.search(ast.unparse(loop)):
             continue
         yield code.finding(
-            ID, "Validation runs with gradients on: no torch.no_grad() around this loop.", loop, severity="note", grade="suspected"
+            ID,
+            "Validation runs with gradients on: no torch.no_grad() around this loop.",
+            loop,
+            severity="note",
+            grade="suspected",
         )

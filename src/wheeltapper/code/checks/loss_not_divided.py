@@ -64,4 +64,9 @@ def _divides(code: Code, count: ast.expr) -> bool:
         right = node.right if isinstance(node, ast.BinOp) else node.value
         if isinstance(node.op, ast.Div) and (wanted & set(code.values.factors(right)) or ast.unparse(right) in wanted):
             return True
-    return any(wanted & set(code.values.factors(a)) for name in ("div", "div_", "true_divide") for c in code.program.calls.get(name, []) for a in c.args)
+    return any(
+        wanted & set(code.values.factors(a))
+        for name in ("div", "div_", "true_divide")
+        for c in code.program.calls.get(name, [])
+        for a in c.args
+    )

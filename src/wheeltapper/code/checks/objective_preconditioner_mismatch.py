@@ -38,9 +38,9 @@ PRECONDITIONER = re.compile(r"precond|edm_wrapper|EDMWrapper|VPPrecond|VEPrecond
 
 def check(code: Code) -> Iterator[Finding]:
     targets = [n for n in nodes_of(code.program, ast.BinOp) if _raw_target(n)]
-    wrappers = [
-        c for name, calls in code.program.calls.items() if PRECONDITIONER.search(name) for c in calls
-    ] + [m.node for cls in code.program.classes.values() if (m := cls.methods.get("forward")) and _denoises(m.node)]
+    wrappers = [c for name, calls in code.program.calls.items() if PRECONDITIONER.search(name) for c in calls] + [
+        m.node for cls in code.program.classes.values() if (m := cls.methods.get("forward")) and _denoises(m.node)
+    ]
     losses = [c for name in ("mse_loss", "MSELoss") for c in code.program.calls.get(name, [])]
     if targets and wrappers and losses and not _calls_raw(code):
         yield code.finding(

@@ -38,8 +38,19 @@ from wheeltapper.finding import Finding
 
 ID = "option-never-used"
 # Passed by launchers whether or not the program wants them.
-LAUNCHER_OPTIONS = {"local_rank", "rank", "node_rank", "world_size", "local_world_size", "master_addr", "master_port", "f"}
-OWNED_UP = re.compile(r"deprecat|unused|ignored|no effect|not used|not implemented|legacy|compatib|reserved|todo|placeholder|dummy", re.I)
+LAUNCHER_OPTIONS = {
+    "local_rank",
+    "rank",
+    "node_rank",
+    "world_size",
+    "local_world_size",
+    "master_addr",
+    "master_port",
+    "f",
+}
+OWNED_UP = re.compile(
+    r"deprecat|unused|ignored|no effect|not used|not implemented|legacy|compatib|reserved|todo|placeholder|dummy", re.I
+)
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -40,7 +40,9 @@ def check(code: Code) -> Iterator[Finding]:
     if code.by_framework:
         return
     saved = saved_states(code)
-    keys = [base for key in saved for r in code.program.reads.get(("f", key), []) if (base := _holder(code, r)) is not None]
+    keys = [
+        base for key in saved for r in code.program.reads.get(("f", key), []) if (base := _holder(code, r)) is not None
+    ]
     loads = []
     for call in code.program.calls.get("load", []):
         if code.program.origin(call.func) != "torch.load":

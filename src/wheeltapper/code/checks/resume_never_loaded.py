@@ -33,12 +33,14 @@ NOT_WEIGHTS = re.compile(r"dataset|loader|dotenv|yaml|safe_load|config|image|dat
 
 
 def check(code: Code) -> Iterator[Finding]:
-    if code.by_framework or any(LOADS.search(n) and not NOT_WEIGHTS.search(n) and not _only_config(code, n) for n in code.program.calls):
+    if code.by_framework or any(
+        LOADS.search(n) and not NOT_WEIGHTS.search(n) and not _only_config(code, n) for n in code.program.calls
+    ):
         return
     for usage in code.usages:
         if not words.RESUME.match(usage.option.name) or usage.escapes or not usage.trace.acts:
             continue
-        if all(why == "decides what runs" for _, why in usage.trace.acts):
+        if all(why.startswith("decides") for _, why in usage.trace.acts):
             yield code.finding(
                 ID,
                 f"{usage.option.flag} decides what is run or logged, and nothing in the program loads a checkpoint.",
@@ -50,4 +52,6 @@ def check(code: Code) -> Iterator[Finding]:
 def _only_config(code: Code, name: str) -> bool:
     """`load` of yaml, json and the like."""
     origins = {code.program.origin(c.func) for c in code.program.calls[name]}
-    return name == "load" and all(o.split(".")[0] in ("yaml", "json", "toml", "tomllib", "np", "numpy") for o in origins)
+    return name == "load" and all(
+        o.split(".")[0] in ("yaml", "json", "toml", "tomllib", "np", "numpy") for o in origins
+    )

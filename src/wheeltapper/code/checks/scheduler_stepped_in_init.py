@@ -17,7 +17,7 @@ runs. Steps under a condition that speaks of resuming or of a start epoch are le
 
 When it is wrong
 ----------------
-If the offset is meant.
+If the offset is meant, or the schedule was lengthened by one to make up for it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def early_steps(code: Code) -> list[tuple[Part, Event]]:
         if any(CATCHES_UP.search(ast.unparse(g.node.test)) for g in event.guards) or not reachable(code, event):
             continue
         makers = [e for e in code.loop.of("make") if e.order < event.order and together_made(code, e, event)]
-        part = next((p for e in reversed(makers) for p in code.parts if p.call is e.node and p.kind == "scheduler"), None)
+        part = next(
+            (p for e in reversed(makers) for p in code.parts if p.call is e.node and p.kind == "scheduler"), None
+        )
         if part is not None:
             out.append((part, event))
     return out

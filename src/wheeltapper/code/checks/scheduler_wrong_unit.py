@@ -99,7 +99,11 @@ def _accumulation(code: Code, horizon: Horizon, steps: list[Event]) -> Iterator[
             )
         return
     divisors = {f for f, n in horizon.factors.items() if n < 0}
-    if horizon.counts_batches and divisors and all(c is None and step_is_plain(code, e, horizon) for c, e in zip(counts, steps, strict=True)):
+    if (
+        horizon.counts_batches
+        and divisors
+        and all(c is None and step_is_plain(code, e, horizon) for c, e in zip(counts, steps, strict=True))
+    ):
         updates = [e for e in code.loop.of("step", "scaler-step") if accumulation_of(code, e) is not None]
         count = accumulation_of(code, updates[0]) if updates else None
         if count is not None and set(code.values.factors(count)) & divisors and code.values.number(count) != 1:
@@ -161,7 +165,12 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
         return
     text = ast.unparse(func.node)
     counted = horizon.counts_batches or any("estimated_stepping_batches" in f for f in horizon.factors)
-    if counted and "interval" not in text and "manual" not in text and "lr_scheduler_step" not in code.program.functions:
+    if (
+        counted
+        and "interval" not in text
+        and "manual" not in text
+        and "lr_scheduler_step" not in code.program.functions
+    ):
         yield code.finding(
             ID,
             f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} steps, and Lightning steps it once per epoch "
@@ -179,5 +188,3 @@ def _last(node: ast.expr) -> str:
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         return str(node.slice.value)
     return dotted_name(node).split(".")[-1]
-
-

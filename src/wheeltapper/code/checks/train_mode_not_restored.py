@@ -64,7 +64,11 @@ def trained_models(code: Code) -> set[str]:
     for part in code.made("optimizer"):
         for node in part.call.args[:1]:
             for inner in ast.walk(node):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in ("parameters", "named_parameters"):
+                if (
+                    isinstance(inner, ast.Call)
+                    and isinstance(inner.func, ast.Attribute)
+                    and inner.func.attr in ("parameters", "named_parameters")
+                ):
                     base = inner.func.value
                     while isinstance(base, ast.Attribute) and base.attr in ("module", "_orig_mod"):
                         base = base.value

@@ -60,7 +60,11 @@ def validation_loops(code: Code) -> list[ast.For]:
     for loop, _ in code.loop.walked:
         if not isinstance(loop, ast.For):
             continue
-        names = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute)}
+        names = {
+            n.id if isinstance(n, ast.Name) else n.attr
+            for n in ast.walk(loop.iter)
+            if isinstance(n, ast.Name | ast.Attribute)
+        }
         loaders = {n for n in names if re.search(r"loader|_dl$|dataloader", n, re.I)}
         if loaders and all(VALIDATION.search(n) for n in loaders) and _calls_a_model(loop):
             out.append(loop)

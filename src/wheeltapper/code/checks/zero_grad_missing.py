@@ -44,7 +44,11 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         name = steps[0].name if steps[0].what == "step" else steps[0].argument
         made = [p for p in code.made("optimizer") if name in p.names and p.made_by in OPTIMIZERS]
-        if not made or kind_of(steps[0].name, code.parts) == "engine" or any(p.made_by in code.program.classes for p in made):
+        if (
+            not made
+            or kind_of(steps[0].name, code.parts) == "engine"
+            or any(p.made_by in code.program.classes for p in made)
+        ):
             continue
         backward = next(e for e in code.loop.backwards if e.loops[-1] is loop)
         yield code.finding(
@@ -62,4 +66,8 @@ def _clears_by_hand(code: Code) -> bool:
         assert isinstance(node, ast.Attribute)
         if node.attr == "grad" and isinstance(node.ctx, ast.Store | ast.Del):
             return True
-    return any("grad" in ast.unparse(c.func) for name in ("zero_", "fill_", "detach_") for c in code.program.calls.get(name, []))
+    return any(
+        "grad" in ast.unparse(c.func)
+        for name in ("zero_", "fill_", "detach_")
+        for c in code.program.calls.get(name, [])
+    )
