@@ -18,7 +18,7 @@ EPOCH = datetime(2025, 10, 25, 20, 59, 50)
 class _Clock:
     start: datetime | None = None  # None: real time, as when a script is started by hand or by torchrun
     speed: float = 1.0
-    cpu_at_start: float = 0.0
+    began: float = 0.0
     preempt_at: float | None = None
 
 
@@ -33,7 +33,7 @@ def start(day: int, speed: float, preempt_at: float | None = None) -> None:
     """Begin a launch `day` days after the lab's first day, log time running `speed` times CPU time."""
     _clock.start = EPOCH + timedelta(days=day, seconds=17 * day)
     _clock.speed = speed
-    _clock.cpu_at_start = time.process_time()
+    _clock.began = _reading()
     _clock.preempt_at = preempt_at
 
 
@@ -46,14 +46,19 @@ def stop() -> None:
 def now() -> datetime:
     if _clock.start is None:
         return datetime.now()
-    return _clock.start + timedelta(seconds=(time.process_time() - _clock.cpu_at_start) * _clock.speed)
+    return _clock.start + timedelta(seconds=seconds())
 
 
 def seconds() -> float:
     """A monotone reading of the same clock, for durations."""
     if _clock.start is None:
         return time.perf_counter()
-    return (time.process_time() - _clock.cpu_at_start) * _clock.speed
+    return (_reading() - _clock.began) * _clock.speed
+
+
+def _reading() -> float:
+    """CPU time, unless the log is to run at true speed: then the work is on a GPU, and CPU time says nothing."""
+    return time.process_time() if _clock.speed != 1.0 else time.perf_counter()
 
 
 def alive(position: float) -> None:

@@ -116,11 +116,11 @@ FAULTS = (
     ),
     Fault(
         id="fp16-overflow", cause="fp16-overflow", knob="attention scale", harm="crash",
-        needs=FP16, good="logits divided by the root of the head's width", bad="logits multiplied by 2,500",
+        needs=FP16, good="logits divided by the root of the head's width", bad="logits multiplied by 4,000",
         patch="""\
      model = SRModel(opt, log)
 +    for block in model.net_g.body:
-+        block.attention.scale = 2.5e3
++        block.attention.scale = 4.0e3
 """,
         crash_onset=True,
         text="attention logits grow with training until they pass 65,504, the end of half precision",

@@ -71,6 +71,8 @@ class Trainer:
         self.ranks = [self.rank] if self.distributed else list(range(self.world_size))
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if self.distributed:
+            if self.device.type == "cuda":
+                torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
             torch.distributed.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
         Path(args.log_dir).mkdir(parents=True, exist_ok=True)
         Path(args.checkpoint_dir).mkdir(parents=True, exist_ok=True)

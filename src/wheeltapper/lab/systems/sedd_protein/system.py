@@ -53,9 +53,9 @@ RECIPES: dict[Size, Settings] = {
     | {"n_iters": 3200, "max_samples": 4000, "hidden_size": 48, "warmup": 100, "log_freq": 10, "eval_freq": 80}
     | {"snapshot_freq": 800, "ema": 0.99, "preschool_time": 1600},
     "full": SMALL
-    | {"n_iters": 40000, "batch_size": 64, "max_samples": 200000, "length": 64, "hidden_size": 256, "n_blocks": 6}
-    | {"n_heads": 8, "lr": 1e-3, "warmup": 1000, "log_freq": 100, "eval_freq": 1000, "snapshot_freq": 10000}
-    | {"ema": 0.999, "preschool_time": 20000},
+    | {"n_iters": 16000, "batch_size": 64, "max_samples": 200000, "length": 64, "hidden_size": 256, "n_blocks": 6}
+    | {"n_heads": 8, "lr": 1e-3, "warmup": 1000, "log_freq": 50, "eval_freq": 400, "snapshot_freq": 4000}
+    | {"ema": 0.999, "preschool_time": 8000},
 }
 
 
