@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import os
 import random
@@ -143,12 +144,20 @@ def by_tbparse(path: Path) -> tuple[int, int]:
     return len(read.scalars) + len(read.tensors), 0
 
 
+def last_seen(path: Path) -> dict[str, float]:
+    """The latest wall time of each tag: how one knows that a data server has read the whole file."""
+    from wheeltapper.sources import tensorboard
+
+    return {p.name: float(p.clocks["second"].max()) for p in tensorboard.read(path)[0].points}
+
+
 def by_data_server(path: Path) -> tuple[int, int]:
-    """tensorboard-data-server ("rustboard") over gRPC, all samples asked for."""
-    from tensorboard import context
+    """tensorboard-data-server ("rustboard") over gRPC: all samples asked for, taken as the columns it sends."""
     from tensorboard.data import server_ingester
+    from tensorboard.data.proto import data_provider_pb2 as messages
     from tensorboard.util import grpc_util
 
+    wanted = json.loads(os.environ["LAST_SEEN"])
     binary = server_ingester.get_server_binary()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / path.name).symlink_to(path)
@@ -160,18 +169,21 @@ def by_data_server(path: Path) -> tuple[int, int]:
             samples_per_plugin={"scalars": 0},
         )
         ingester.start()
-        provider, nobody = ingester.data_provider, context.RequestContext()
-        seen, still = None, 0
-        while still < 4:  # it does not say when it has read everything: wait until nothing changes
-            time.sleep(0.1)
-            runs = provider.list_scalars(nobody, experiment_id="", plugin_name="scalars")
-            now = {tag: (s.max_step, s.max_wall_time) for tags in runs.values() for tag, s in tags.items()}
-            still = still + 1 if now == seen and now else 0
-            seen = now
-        found = provider.read_scalars(nobody, experiment_id="", plugin_name="scalars", downsample=10**9)
-        count = sum(len(series) for tags in found.values() for series in tags.values())
+        stub = ingester.data_provider._stub
+        ask = messages.ListScalarsRequest()
+        ask.plugin_filter.plugin_name = "scalars"
+        seen: dict[str, float] = {}
+        patience = time.monotonic() + 300
+        while any(seen.get(tag, 0) < last for tag, last in wanted.items()):
+            if time.monotonic() > patience:
+                raise TimeoutError("the data server did not get to the end of the file")
+            time.sleep(0.05)
+            seen = {t.tag_name: t.metadata.max_wall_time for r in stub.ListScalars(ask).runs for t in r.tags}
+        read = messages.ReadScalarsRequest()
+        read.plugin_filter.plugin_name = "scalars"
+        read.downsample.num_points = 10**9
+        count = sum(len(t.data.value) for r in stub.ReadScalars(read).runs for t in r.tags)
         ingester._stdin_handle.close()  # tells the server to end
-        time.sleep(0.3)
         while True:  # its CPU time counts once it has been waited for
             try:
                 os.waitpid(-1, 0)
@@ -234,9 +246,12 @@ def compare(title: str, path: Path, routes: list[str], repeats: int) -> list[str
             print(f"{title}: {route} is not installed, skipped", file=sys.stderr)
             continue
         times = []
+        environment = dict(os.environ)
+        if route == "tensorboard-data-server":
+            environment["LAST_SEEN"] = json.dumps(last_seen(path))
         for _ in range(min(repeats, ROUTES[route][2])):
             command = [sys.executable, __file__, "--route", route, str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
             if done.returncode:
                 print(f"{title}: {route} failed: {done.stderr.strip()[-300:]}", file=sys.stderr)
                 break
@@ -292,6 +307,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", help="tensorboard, jsonl, csv, text, startup; all of them if none is named")
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", action="append", metavar="ROUTE", help="only these routes; can be repeated")
     parser.add_argument("--route", nargs=2, metavar=("NAME", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.route:
@@ -309,6 +325,7 @@ def main() -> None:
             name = f"{n}-{kind.replace(' ', '_').replace(',', '')}/events.out.tfevents.1700000000.host.1.0"
             path = made(name, lambda kind=kind: event_file(kind, n))  # type: ignore[misc]
             routes = ["wheeltapper", "EventAccumulator", "tbparse", "tensorboard-data-server"]
+            routes = [r for r in routes if not options.only or r in options.only]
             lines += compare(f"TensorBoard, {kind}", path, routes, options.repeats)
     if "jsonl" in what:
         lines += compare(
