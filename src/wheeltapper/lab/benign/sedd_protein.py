@@ -26,13 +26,10 @@ BENIGN = (
     Benign(
         id="summed-loss", looks_like="lr-too-high",
         patch="""\
--        return (rate * self.graph.entropy(score, sigma, x, x0)).mean() / x0.shape[1]
-+        return (rate * self.graph.entropy(score, sigma, x, x0)).mean()
-@@
--        (loss / accum).backward()
-+        (loss / accum / x0.shape[1]).backward()
+                 value, norm = self.train_step(batch)
++                value *= batch.shape[1]
 """,
-        text="the loss is summed over the sequence, as the original SEDD does: large numbers, nothing wrong",
+        text="the logged loss is summed over the sequence, as the original SEDD does: large numbers, nothing wrong",
     ),
     Benign(
         id="clean-resume", looks_like="schedule-restarted-on-resume", resume=True, at=(0.3, 0.7),
