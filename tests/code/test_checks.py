@@ -283,7 +283,7 @@ def test_the_near_miss_is_not(name: str) -> None:
     assert [f"{f.id}: {f.summary}" for f in findings_of(CASES[name][1])] == []
 
 
-# Reported by the case re-creations in test_cases.py instead, with their twins.
+# Reported by the case re-creations in test_code_of_cases.py instead, with their twins.
 BY_CASES = {
     "accumulation-not-implemented",
     "best-checkpoint-by-shifting-metric",

@@ -12,11 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.audit.arithmetic import arithmetic
+from wheeltapper.audit.from_code import code_rows, settle_batch
 from wheeltapper.audit.length import length_of
 from wheeltapper.audit.model import AuditReport, Row
 from wheeltapper.audit.table import rows_of
 from wheeltapper.code.checks import run_checks
-from wheeltapper.code.reading import read_code
+from wheeltapper.code.launch import launch_tree
+from wheeltapper.code.reading import Code, read_code
+from wheeltapper.code.scripts import Launch
 from wheeltapper.config.check import check_config
 from wheeltapper.config.dialects.schema import Problem
 from wheeltapper.config.knobs import Knobs, read_knobs
@@ -105,11 +108,12 @@ def _audit(
     launches = [
         tree
         for script in scripts
-        if script.suffix.lower() != ".py" and (tree := parse_file(script)) is not None and len(tree)
+        if script.suffix.lower() != ".py" and (tree := _launch(script)) is not None and len(tree)
     ]
     settings = [*trees, *(tree for tree in launches if tree.file not in {t.file for t in trees})]
     knobs = read_knobs(settings, run_formats=formats) if settings else None
-    findings = [_from_problem(p) for p in check_config(trees)] if trees else []
+    problems = [p for p in check_config(trees) if not _read_by_code(p, codes)] if trees else []
+    findings = [_from_problem(p) for p in problems]
     proved = [finding for code in codes for finding in run_checks(code)]
     rows: list[Row] = []
     plan = None
@@ -132,10 +136,33 @@ def _audit(
         rows = rows_of(knobs, length, plan)
         findings += arithmetic(knobs, length, plan)
         proved = [_settled(f, length.total) for f in proved]
+    for code in codes:
+        if code.trains:
+            rows = settle_batch(rows, code)
+            labels = {row.label for row in rows}
+            rows += [row for row in code_rows(code, labels) if row not in rows]
     findings = _once([*findings, *proved])
     findings.sort(key=lambda f: (f.grade != "is", {"ill": 0, "watch": 1, "note": 2}[f.severity]))
     names = tuple(dict.fromkeys(str(f) for f in files))
     return AuditReport(subject, tuple(rows), tuple(findings), tuple(notes), plan, _dialect(knobs), names)
+
+
+def _launch(script: Path) -> ConfigTree | None:
+    """The command a launch script gives, also where it is typed into a terminal multiplexer as a string."""
+    tree = parse_file(script)
+    if tree is None or tree.kind is not None or tree.text is None:
+        return tree
+    return launch_tree(Launch(script, tree.file, tree.text))
+
+
+def _read_by_code(problem: Problem, codes: Sequence[Code]) -> bool:
+    """A section that the dialect calls unused, where the program itself settles it: it reads it, or the code says so."""
+    if problem.id != "unused-section":
+        return False
+    mine = [
+        code for code in codes if code.config is not None and code.config.file == problem.place.file and code.trains
+    ]
+    return bool(mine)
 
 
 def _dialect(knobs: Knobs | None) -> str | None:

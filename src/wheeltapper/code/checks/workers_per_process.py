@@ -40,13 +40,13 @@ GPUS = re.compile(r"(\d+)\s*[x×]\s*(?:NVIDIA\s+)?[AHVLB]\d{2,3}\b|(\d+)\s+GPUs"
 
 
 def check(code: Code) -> Iterator[Finding]:
-    workers = _workers(code)
+    workers = workers_of(code)
     if workers is None:
         return
     count, node = workers
     for launch in code.program.launches:
         said = _said_per_gpu(launch)
-        world, cpus = _world(code, launch), cpus_of(launch)
+        world, cpus = processes_of(code, launch), cpus_of(launch)
         total = count * world if world is not None else None
         place = code.given["num_workers"].place if "num_workers" in code.given else None
         spots: list[ast.AST | Place] = [*([place] if place else []), node]
@@ -79,7 +79,8 @@ def check(code: Code) -> Iterator[Finding]:
         return
 
 
-def _workers(code: Code) -> tuple[float, ast.expr] | None:
+def workers_of(code: Code) -> tuple[float, ast.expr] | None:
+    """Loader workers that each process starts, and where the number stands; None if not known."""
     for part in code.made("loader"):
         node = argument(part.call, "num_workers", 5 if part.made_by == "DataLoader" else None)
         value = code.values.number(node) if node is not None else None
@@ -93,7 +94,7 @@ def _said_per_gpu(launch: Launch) -> tuple[int, int] | None:
     return (int(match[1]), launch.text[: match.start()].count("\n") + 1) if match else None
 
 
-def _world(code: Code, launch: Launch) -> int | None:
+def processes_of(code: Code, launch: Launch) -> int | None:
     """Processes on one machine, as the launcher, an option or the machine's name tell."""
     if "__processes__" in code.given:
         return int(code.given["__processes__"].value)

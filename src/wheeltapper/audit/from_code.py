@@ -1,0 +1,82 @@
+"""Lines of the table that only the code can tell: the schedule as it is stepped, the average, the precision, the workers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from wheeltapper.audit.model import Row
+from wheeltapper.code.averages import averages_of
+from wheeltapper.code.checks.lr_scaled_twice import WORLD
+from wheeltapper.code.checks.workers_per_process import processes_of, workers_of
+from wheeltapper.code.conditions import nodes_of, part_reachable
+from wheeltapper.code.horizons import accumulation_of, batch_loop_of, outside_batches, steps_of
+from wheeltapper.code.program import argument
+from wheeltapper.code.reading import Code
+
+
+def code_rows(code: Code, known: set[str]) -> Iterator[Row]:
+    """What one training program adds to the table; `known` are the labels that the settings gave already."""
+    yield from _schedule(code)
+    if "average of weights" not in known:
+        for average in averages_of(code):
+            if average.horizon is not None:
+                how = f"updated every {average.every:g} steps: a horizon of {average.horizon:,.0f}"
+                yield Row("average of weights", f"decay {average.decay:g}", how, code.program.place(average.made))
+    if "precision" not in known:
+        yield from _precision(code)
+    workers = workers_of(code)
+    if workers is not None:
+        world = next((w for launch in code.program.launches if (w := processes_of(code, launch)) is not None), None)
+        how = f"per process, {workers[0] * world:g} over {world} processes" if world else "per process"
+        yield Row("loader workers", f"{workers[0]:g}", how, code.program.place(workers[1]))
+
+
+def batch_in_all(code: Code) -> ast.expr | None:
+    """Where the code divides the batch by the number of processes: then the size given is the batch of all of them."""
+    for node in nodes_of(code.program, ast.BinOp):
+        assert isinstance(node, ast.BinOp)
+        if not isinstance(node.op, ast.Div | ast.FloorDiv) or not WORLD.search(ast.unparse(node.right)):
+            continue
+        if "batch" in ast.unparse(node.left).lower():
+            return node
+    return None
+
+
+def settle_batch(rows: list[Row], code: Code) -> list[Row]:
+    """The line of the batch, where the name of the option leaves open what the code decides."""
+    node = batch_in_all(code)
+    if node is None:
+        return rows
+    how = f"in all: the code divides it over the processes ({code.program.place(node)})"
+    return [
+        replace(row, label="effective batch", how=how)
+        if row.label == "batch"
+        or (row.label == "effective batch" and "accumulat" not in row.how and " x " not in row.how)
+        else row
+        for row in rows
+    ]
+
+
+def _schedule(code: Code) -> Iterator[Row]:
+    for part in code.made("scheduler"):
+        steps = steps_of(code, part)
+        if not steps or not part_reachable(code, part.call):
+            continue
+        if all(outside_batches(code, e) for e in steps):
+            unit = "stepped once per epoch"
+        elif all(accumulation_of(code, e) is not None for e in steps):
+            unit = "stepped once per optimizer update, under accumulation"
+        elif all(batch_loop_of(code, e) is not None for e in steps):
+            unit = "stepped at every batch"
+        else:
+            continue
+        yield Row("schedule in the code", part.made_by, unit, code.program.place(part.call))
+
+
+def _precision(code: Code) -> Iterator[Row]:
+    scalers = [p for p in code.made("GradScaler") if part_reachable(code, p.call)]
+    on = [p for p in scalers if (e := argument(p.call, "enabled")) is None or code.values.value(e) is not False]
+    if on:
+        yield Row("precision", "mixed", "a GradScaler scales the loss", code.program.place(on[0].call))
