@@ -51,7 +51,7 @@ def test_000_the_true_batch_and_the_five_unwired_options() -> None:
 
 def test_000_two_single_batches_prove_no_divergence() -> None:
     found = diagnosis("000-edm-prior")
-    assert found.verdict != "ill"
+    assert [f.id for f in found.findings if f.severity == "ill"] == ["accumulation-not-implemented"], "the code, not the loss"
     assert not [f for f in found.findings if f.id == "diverged"]
     loss = next(v for v in found.validity if v.series == "train/loss")
     assert loss.valid == "cannot-tell"
@@ -109,7 +109,7 @@ def test_002_the_suggested_config_does_not_load() -> None:
 
 def test_003_the_loss_is_not_comparable_and_nothing_diverged() -> None:
     found = diagnosis("003-sedd-curriculum")
-    assert found.verdict == "cannot-tell"
+    assert not [f for f in found.findings if f.severity == "ill" and f.series], "no sign in the curve is held against it"
     loss = next(v for v in found.validity if v.series == "train/loss")
     assert loss.valid == "cannot-tell"
     assert "curriculum" in loss.why

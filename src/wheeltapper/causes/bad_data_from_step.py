@@ -35,13 +35,13 @@ from wheeltapper.run.model import Series
 
 ID = "bad-data-from-step"
 AREA = "data"
-EXPLAINS = ("spiked", "diverged", "slow-rise")
+EXPLAINS = ("spiked", "diverged", "slow-rise", "collapsed", "at-chance")
 PRIOR = -2.0
 TRIAL = "2 x 2: the checkpoints before and after the jump, each on the data before and after"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    jumps = [f for f in case.found("spiked", severity="ill") if f.numbers.get("stays")]
+    jumps = [f for f in case.found("spiked") if f.numbers.get("stays")]
     norm: Series | None = case.get("grad_norm")
     out = []
     if jumps:

@@ -27,6 +27,7 @@ KNOWLEDGE OUT-11, MOD-08, DAT-04; CASES §2.1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -56,7 +57,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         k = max(1, len(x) // 10)
         start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
         fell = (start - end) / abs(start) if start else 0.0
-        if fell > 0.3:
+        chance = case.found("at-chance", "at-prior")
+        floor = math.log(chance[0].numbers["classes"]) if chance and chance[0].numbers.get("classes", 0) > 1 else 0.0
+        if end > 0.9 * floor > 0:
+            out.append(Evidence(-3.0, "the training loss is at the level of guessing as well", "training"))
+        elif fell > 0.3:
             out.append(Evidence(4.0, f"the training loss fell by {fell:.0%}, so something was learned", "training"))
         elif fell < 0.05:
             out.append(Evidence(-4.0, "the training loss did not fall either", "training"))

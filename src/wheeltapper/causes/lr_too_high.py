@@ -33,12 +33,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._settings import adaptive
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "lr-too-high"
 AREA = "learning rate"
 EXPLAINS = (
+    "above-start",
     "diverged",
     "not-finite",
     "collapsed",
@@ -57,7 +59,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     onset = case.onset
     chance = case.found("at-chance", severity="ill")
     if chance and not chance[0].numbers.get("fell") and not case.found("diverged", "not-finite", "collapsed"):
-        return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+        return _from_the_start(case)
     broken = case.found("not-finite", "diverged", "collapsed", "spiked", severity="ill")
     if broken and all((f.series or "").startswith(("val/", "test/")) and f.id == "not-finite" for f in broken):
         return Excluded("only a validation loss is not finite; the training loss is stable")
@@ -77,6 +79,15 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if case.found("scale-collapse"):
         out.append(Evidence(-1.0, "the loss scale collapsed, which fp16 overflow explains by itself", "precision"))
     return out
+
+
+def _from_the_start(case: Case) -> list[Evidence]:
+    """A rate can be so high that nothing is ever learned; then it is high by any standard of its optimizer."""
+    lr: Series | None = case.get("lr")
+    peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
+    if isinstance(peak, (int, float)) and peak > (1e-2 if adaptive(case) else 2.0):
+        return [Evidence(2.5, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
+    return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
 
 
 def _before_nan(train: Series, onset: float) -> list[Evidence]:

@@ -32,6 +32,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._settings import adaptive
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -45,6 +46,7 @@ TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a f
 # Rates that train from scratch or fine-tune with Adam lie between 1e-6 and 1e-2; adapters and SGD lie higher
 # (defaults of the frameworks in config/dialects). Below a tenth of that low end a rate is suspicious by itself.
 TINY = 1e-6
+PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -58,11 +60,14 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > 0:
-        if peak < TINY:
+        plain = adaptive(case) is False or (adaptive(case) is None and case.knob("optimizer.momentum") is not None)
+        if plain and peak < PLAIN:
+            out.append(Evidence(3.0, f"the rate is at most {peak:.2g}, far below what SGD is run with", "level"))
+        elif peak < TINY:
             out.append(Evidence(4.0, f"the rate is at most {peak:.2g}, below what trains anything", "level"))
         elif peak < ADAPTER:
             out.append(Evidence(1.5, f"the rate is at most {peak:.2g}", "level"))
-        elif peak > 1e-3:
+        elif peak > (5e-2 if plain else 1e-3):
             out.append(Evidence(-2.0, f"the rate reaches {peak:.2g}, which is not low for any optimizer", "level"))
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:

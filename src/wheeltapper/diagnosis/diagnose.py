@@ -19,21 +19,35 @@ from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
 
+# What the audit may prove that makes a run another one than was asked for, or breaks it.
+DECIDES = {
+    "accumulation-not-implemented", "scheduler-never-stepped", "scheduler-wrong-unit", "onecycle-overrun", "warmup-longer-than-run",
+    "milestones-never-reached", "cosine-rises-again", "ema-horizon-too-long", "zero-grad-missing", "clip-before-unscale",
+    "val-in-train-mode", "double-softmax", "lr-scaled-twice", "objective-preconditioner-mismatch", "resume-never-loaded",
+    "per-rank-sampler-seed", "resize-not-applied", "loss-not-divided", "train-mode-not-restored",
+}  # fmt: skip
 SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
 def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
     """The whole answer about one run. `audit`: what config and code declare and do not do.
 
-    What the audit proves is shown and weighed, but does not make a run ill by itself: the verdict is about what the
-    record shows, and a setting that does nothing can lie beside a training that went well.
+    What the audit proves is shown and weighed. It makes a run ill only where it proves that the optimisation or the
+    evaluation is not what was asked for (DECIDES); a setting that does nothing can lie beside a training that went well.
     """
     signals = Signals(run)
     findings, clears, unknowns = _ask_all(signals)
     validity = judge_metrics(signals, findings)
     findings = without_echoes(findings)
-    findings += [replace(f, severity="watch") if f.severity == "ill" else f for f in audit if f.grade == "is"]
-    findings.sort(key=lambda f: ({"ill": 0, "watch": 1, "note": 2}[f.severity], f.id != "not-finite", f.onset or 0.0))
+    findings += [_as_sign(f) for f in audit if f.grade == "is"]
+    findings.sort(
+        key=lambda f: (
+            {"ill": 0, "watch": 1, "note": 2}[f.severity],
+            f.series is None,
+            f.id != "not-finite",
+            f.onset or 0.0,
+        )
+    )
     case = Case(signals, tuple(findings), tuple(audit))
     ranked, ruled_out = rank_causes(case)
     expected = _expected(case)
@@ -65,6 +79,11 @@ def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
     )
 
 
+def _as_sign(finding: Finding) -> Finding:
+    """A finding of the audit among the signs; only what DECIDES keeps its severity."""
+    return replace(finding, severity="watch") if finding.severity == "ill" and finding.id not in DECIDES else finding
+
+
 def _ask_all(signals: Signals) -> tuple[list[Finding], list[tuple[str, Clear]], list[tuple[str, Unknown]]]:
     findings: list[Finding] = []
     clears: list[tuple[str, Clear]] = []
@@ -88,14 +107,18 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
     candidates: dict[str, tuple[ModuleType, Candidate]] = {}
     ruled_out: list[RuledOut] = []
     for cause in causes():
-        if getattr(cause, "NORMAL", False) or not set(ill) & set(cause.EXPLAINS):
+        if getattr(cause, "NORMAL", False):
             continue
         answer = weighed(cause, case)
+        proved = not isinstance(answer, Excluded) and any(e.group == "proof" for e in answer)
+        if not proved and not set(ill) & set(cause.EXPLAINS):
+            continue
         if isinstance(answer, Excluded):
             ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
             continue
-        decided = any(e.group == "proof" for e in answer)
-        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, tuple(cause.EXPLAINS), answer, decided))
+        # What the code or the settings prove is explained by the cause that they prove.
+        explains = (*cause.EXPLAINS, *(f.id for f in case.audit)) if proved else tuple(cause.EXPLAINS)
+        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, proved))
     shares, other = probabilities([candidate for _, candidate in candidates.values()], ill)
     ranked = [
         _ranked(cause, candidate, shares[cause_id], ill, case)

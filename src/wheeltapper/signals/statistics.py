@@ -40,11 +40,14 @@ def running_median(x: Floats, width: int) -> Floats:
     half = width // 2
     padded = np.concatenate([np.full(half, np.nan), x, np.full(half, np.nan)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, width)
-    if n * width <= 4_000_000:
-        return np.asarray(np.nanmedian(windows, axis=1), dtype=np.float64)
-    stride = math.ceil(n * width / 4_000_000)
-    spots = np.arange(0, n, stride)
-    return np.asarray(np.interp(np.arange(n), spots, np.nanmedian(windows[spots], axis=1)), dtype=np.float64)
+    stride = max(1, math.ceil(n * width / 2_000_000))
+    spots = np.unique(np.concatenate([np.arange(0, n, stride), [n - 1]]))
+    inside = (spots >= half) & (spots < n - half)
+    out = np.empty(len(spots))
+    out[inside] = np.median(windows[spots[inside]], axis=1)  # several times faster than nanmedian
+    if not inside.all():
+        out[~inside] = np.nanmedian(windows[spots[~inside]], axis=1)
+    return out if stride == 1 else np.asarray(np.interp(np.arange(n), spots, out), dtype=np.float64)
 
 
 def noise_of(x: Floats) -> Noise:

@@ -8,7 +8,8 @@ The run did not end by itself; the last checkpoint may be older than the last lo
 
 ## How it decides
 Exact: the log says so, and no value is logged more than a few lines after it. Dying is no illness of the
-training: a watch, unless nothing was learned before it.
+training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss that is not
+finite, a loss scale at its floor.
 
 ## When it is wrong
 A traceback that was caught and logged while training went on (values follow it): that is left alone.
@@ -19,11 +20,17 @@ CASES §2.4 (OneCycle overrun), PEERS §2.16.
 
 from __future__ import annotations
 
+import re
+
 from wheeltapper.finding import Answer, Clear, Finding, Place
 from wheeltapper.run.model import Run
 
 ID = "crashed"
 LIVE = True
+# Errors that the training itself raised: a schedule stepped past its end, a loss that is not finite, a scaler at its floor.
+FAILED = re.compile(
+    r"Tried to step \d+ times|(NaN|Inf|nan|inf)[^\n]{0,20}(loss|grad)|loss scale already at minimum|FloatingPointError|gradient explo"
+)
 
 
 def look(run: Run) -> Answer:
@@ -35,11 +42,12 @@ def look(run: Run) -> Answer:
     if after:
         return Clear("a traceback was logged, and training went on after it")
     words = last.text.strip().splitlines()[-1][:200] if last.text.strip() else last.kind
+    own = FAILED.search(last.text)
     what = "ran out of memory" if last.kind == "oom" else "crashed"
     return Finding(
         id=ID,
         summary=f"the program {what}: {words}",
-        severity="watch",
+        severity="ill" if own else "watch",
         grade="is",
         clock=last.clock,
         onset=last.at,

@@ -9,8 +9,8 @@ twice the period. What was annealed is shaken up again, usually unnoticed.
 
 ## How it decides
 From the shape of the logged rate: a decay to less than half of its peak that then rises by more than
-rounding to at least twice its lowest, and does not fall again. Ill when a validation score got worse meanwhile,
-else a watch. Warm restarts (sudden rises, then a new decay) are by design.
+rounding to at least twice its lowest, and does not fall again. Ill when a validation score got worse meanwhile, or
+when it had sunk under 5 % of its peak and ends above 30 %: nobody plans a run to end at a high rate. Else a watch. Warm restarts (sudden rises, then a new decay) are by design.
 
 ## When it is wrong
 A deliberate second phase with its own warm-up.
@@ -31,6 +31,7 @@ from wheeltapper.simulate.lr_shape import LrShape
 
 ID = "lr-rises-again"
 LIVE = True
+HIGH, LOW = 0.3, 0.05  # of the peak: a rate that had gone and ends high again was not planned to
 
 
 def look(lr: Series, lr_shape: LrShape, main_metric: Series | None = None, val_loss: Series | None = None) -> Answer:
@@ -47,8 +48,9 @@ def look(lr: Series, lr_shape: LrShape, main_metric: Series | None = None, val_l
     text = (
         f"the learning rate climbs from {low:.3g} to {lr_shape.last:.3g} since {where(lr, index)}, after it had decayed"
     )
+    ends_high = lr_shape.last >= HIGH * lr_shape.peak and low <= LOW * lr_shape.peak
     return seen(
-        ID, lr, text + (f"; {worse}" if worse else ""), severity="ill" if worse else "watch", grade="is", onset=index,
+        ID, lr, text + (f"; {worse}" if worse else ""), severity="ill" if worse or ends_high else "watch", grade="is", onset=index,
         low=low, last=lr_shape.last,
     )  # fmt: skip
 
