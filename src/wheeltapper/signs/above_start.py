@@ -8,8 +8,9 @@ An untrained model is the least one can have. A loss above it means that the ste
 too large; what is learned in the end is what the decay of the learning rate saved.
 
 ## How it decides
-Block medians against the median of the first rows: above by 2 % of the loss and by three times the noise of a block, on
-30 % of the record or more. A healthy loss falls from its first rows on; the noise of single values is in the threshold.
+Block medians against the median of the first rows: above by three times the noise of a block, on 30 % of the record or
+more; and by 2 % of the loss where the start is the known level of a model that ignores its input (ln C), by 30 % where it is
+not: the loss of a detector starts low, because few boxes match at first, and rises in healthy runs.
 
 ## When it is wrong
 A curriculum, a growing resolution, a new term of the loss, a first value that is too low by accident (a running mean
@@ -28,14 +29,16 @@ import numpy as np
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import block_medians, noise_of
+from wheeltapper.signals.trivial import Trivial
 from wheeltapper.signs import seen, where
 
 ID = "above-start"
 LIVE = True
-SHARE, LEAST = 0.30, 0.02
+SHARE = 0.30
+AT_TRIVIAL, ELSEWHERE = 0.02, 0.30  # how far above the start, as a share of it
 
 
-def look(train_loss: Series, shifting: str = "") -> Answer:
+def look(train_loss: Series, shifting: str = "", trivial_loss: Trivial | None = None) -> Answer:
     x = train_loss.values[train_loss.finite]
     if len(x) < 12 or x[0] <= 0:
         return Unknown("fewer than twelve training losses", ("a loss logged more often",))
@@ -44,7 +47,8 @@ def look(train_loss: Series, shifting: str = "") -> Answer:
     middles, levels = block_medians(x, 40)
     first = float(np.median(x[: max(2, len(x) // 40)]))
     noise = noise_of(x).sigma / math.sqrt(max(1.0, len(x) / len(levels)))
-    above = levels > first + max(LEAST * abs(first), 3 * noise)
+    known = trivial_loss is not None and abs(first / trivial_loss.loss - 1) < 0.1
+    above = levels > first + max((AT_TRIVIAL if known else ELSEWHERE) * abs(first), 3 * noise)
     share = float(above.mean())
     if share < SHARE:
         return Clear(f"the loss lies above its start on {share:.0%} of the record")
@@ -60,9 +64,12 @@ def look(train_loss: Series, shifting: str = "") -> Answer:
 _n = 60
 CASES = {
     "finding": {
-        "train/loss": [2.3, 2.31, *[2.6 + 0.02 * (i % 3) for i in range(40)], *[2.2 - 0.01 * i for i in range(18)]]
+        "train/loss": [2.3, 2.31, *[3.3 + 0.02 * (i % 3) for i in range(40)], *[2.2 - 0.01 * i for i in range(18)]]
     },
     "clear": {"train/loss": [2.3 - 0.02 * i for i in range(_n)]},
-    "near miss": {"train/loss": [2.3, 2.4, 2.5, 2.4, *[2.2 - 0.02 * i for i in range(56)]], "expect": "clear"},
+    "near miss": {
+        "train/loss": [0.58, 0.59, *[0.68 + 0.01 * (i % 3) for i in range(40)], *[0.5 - 0.01 * i for i in range(18)]],
+        "expect": "clear",
+    },
     "unknown": {"train/loss": [2.3, 2.2]},
 }
