@@ -73,6 +73,8 @@ ALIVE = {
     "a walrus": "if (c := args.clip):\n    nn.utils.clip_grad_norm_([], c)",
     "returned and used": "def norm():\n    return args.clip * 2\nnn.utils.clip_grad_norm_([], norm())",
     "an assertion": "assert args.clip > 0",
+    "read in a lambda": "def norm(x):\n    return nn.utils.clip_grad_norm_([], x)\nf = lambda: norm(args.clip)\nf()",
+    "an item of a data set": "class D(torch.utils.data.Dataset):\n    def __init__(self, c):\n        self.c = c\n    def __getitem__(self, i):\n        return {'x': self.c + i}\nd = D(args.clip)",
     "eval of text": "eval(f'torch.set_num_threads({args.clip})')",
 }  # fmt: skip
 
@@ -114,6 +116,27 @@ def test_options_of_another_program_in_the_folder_do_not_help() -> None:
         + "\nif __name__ == '__main__':\n    print(1)\n"
     )
     assert ids(main, other_py=other) == {"option-never-used"}
+
+
+def test_a_function_called_only_from_a_lambda_is_reachable() -> None:
+    text = """
+        import argparse, torch
+        def encode(examples, column):
+            return examples[column]
+        def main():
+            p = argparse.ArgumentParser()
+            p.add_argument("--column", default="text")
+            args = p.parse_args()
+            data = torch.load("x").map(lambda e: encode(e, args.column))
+            opt = torch.optim.SGD([torch.ones(1)], lr=1.0)
+            for i in data:
+                opt.zero_grad()
+                torch.ones(1).backward()
+                opt.step()
+        if __name__ == "__main__":
+            main()
+    """
+    assert ids(text) == set()
 
 
 def test_the_value_crosses_files() -> None:

@@ -354,10 +354,14 @@ class Walk:
         func = self.flow.program.func_of[node]
         if func is None or func.name == "<lambda>":
             self.acts(node, "returned")
-        elif func.name in READS_BY_NAME and form in ("any", "box"):
+        elif func.name in READS_BY_NAME and form in ("any", "box") and self.is_config_class(func.owner):
             return  # what is read through it is counted where it is read, by its name
         else:
             self.rest(("r", func.name), form)
+
+    def is_config_class(self, name: str | None) -> bool:
+        """Whether instances of a class hold the configuration (and a data set's `__getitem__` is another thing)."""
+        return name is not None and ((("i", name), "box") in self.seen or ("i", name) in self.flow.boxes)
 
     def loops_over(self, loop: ast.For | ast.AsyncFor, form: Form) -> None:
         if form == "box":

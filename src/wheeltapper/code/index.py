@@ -198,6 +198,8 @@ def _reachable(program: Program) -> set[str]:
     for node, func in program.func_of.items():
         name = _mention(node) if not _in_all(program, node) else set()
         if name:
+            while func is not None and func.name == "<lambda>":  # a lambda runs wherever its maker hands it
+                func = program.func_of[func.node]
             inside[func.scope if func else None].update(name)
     mentioned |= inside[None]
     reached: set[str] = set()
