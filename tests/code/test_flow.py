@@ -73,6 +73,7 @@ ALIVE = {
     "a walrus": "if (c := args.clip):\n    nn.utils.clip_grad_norm_([], c)",
     "returned and used": "def norm():\n    return args.clip * 2\nnn.utils.clip_grad_norm_([], norm())",
     "an assertion": "assert args.clip > 0",
+    "a box in a box": "from lib import make\nclass T:\n    def __init__(self, opt_config):\n        make(**opt_config)\nopt_config = {'clip': args.clip}\noptions = dict(opt_config=opt_config)\nT(**options)",
     "read in a lambda": "def norm(x):\n    return nn.utils.clip_grad_norm_([], x)\nf = lambda: norm(args.clip)\nf()",
     "an item of a data set": "class D(torch.utils.data.Dataset):\n    def __init__(self, c):\n        self.c = c\n    def __getitem__(self, i):\n        return {'x': self.c + i}\nd = D(args.clip)",
     "eval of text": "eval(f'torch.set_num_threads({args.clip})')",
@@ -101,6 +102,13 @@ def test_a_used_option_is_left_alone(how: str) -> None:
 def test_a_log_interval_only_decides_what_is_printed_and_is_used() -> None:
     text = source("for i in range(9):\n    if i % args.log_interval == 0:\n        print(i)").replace(
         "--clip", "--log-interval"
+    )
+    assert ids(text) == set()
+
+
+def test_switching_a_progress_bar_off_is_a_use() -> None:
+    text = source("from tqdm import tqdm\nfor i in tqdm(range(9), disable=args.quiet):\n    print(i)").replace(
+        "--clip", "--quiet"
     )
     assert ids(text) == set()
 

@@ -82,6 +82,9 @@ def passed(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | Non
         return call, form
     if name in words.TEXTS:
         return call, "any" if form in ("any", "box") else "text"
+    if name in words.BOXES and keyword is not None and keyword.arg is not None:
+        walk.rest(("f", keyword.arg), form)
+        return call, "box"
     if form in ("box", "any") and (name in words.BOXES or (name in words.OMEGACONF_BOXES and "OmegaConf" in dotted)):
         return call, "box" if form == "box" else form
     if (
@@ -100,9 +103,6 @@ def passed(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | Non
         return call, form  # the default of a look-up
     if name in words.PASSES and not walk.inert and form != "box":
         return call, form
-    if name in words.BOXES and keyword is not None and keyword.arg is not None:
-        walk.rest(("f", keyword.arg), form)
-        return call, "box"
     if name in ("isinstance", "len", "type", "id") and form == "box":
         return None
     if name in SPAWNS or name in CALLS_FIRST:
@@ -202,7 +202,8 @@ def looks_up_constants(call: ast.Call) -> bool:
 def progress_bar(walk: Walk, call: ast.Call, keyword: ast.keyword | None, form: Form) -> Step:
     if keyword is None or keyword.arg == "iterable":
         return call, form
-    walk.out.shows.append(call)
+    shown = walk.out.decides_shows if keyword.arg == "disable" else walk.out.shows
+    shown.append(call)
     return None
 
 
