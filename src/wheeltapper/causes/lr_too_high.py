@@ -29,6 +29,7 @@ KNOWLEDGE LR-06, LR-08, OUT-02, TRL-09; Google tuning playbook; ECOSYSTEM §0.3.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -65,7 +66,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded("only a validation loss is not finite; the training loss is stable")
     out = []
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
-        out += _at_the_peak(lr, onset)
+        timing = _at_the_peak(lr, onset)
+        if case.found("not-finite", severity="ill") and not case.found("diverged", "spiked"):
+            # A NaN out of the blue comes at any rate: where it comes says little.
+            timing = [replace(e, bits=min(e.bits, 0.5)) for e in timing]
+        out += timing
     if case.found("diverged", "spiked", severity="ill"):
         out.append(Evidence(0.5, "the loss itself broke, not only the validation score", "shape"))
     train = case.get("train_loss")
