@@ -22,7 +22,7 @@ def compare(truth: Truth, twin: Truth, noise: float) -> tuple[bool, str]:
         found.append(truth.ended)
     elif not_as_good(truth.score, twin.score, noise):
         found.append(f"final score {show(truth.score)} against {show(twin.score)} for the healthy twin")
-    if misreported(truth, noise) and not misreported(twin, noise):
+    if misreported(truth, twin, noise):
         found.append(f"the log reports {show(truth.reported)}, the weights are worth {show(truth.score)}")
     if truth.harm == "time" and truth.seconds > SLOWER * twin.seconds:
         found.append(f"{truth.seconds:.1f} CPU s against {twin.seconds:.1f}")
@@ -39,10 +39,16 @@ def not_as_good(score: float | None, twin: float | None, noise: float) -> bool:
     return not math.isfinite(score) or score < twin - WORSE * noise
 
 
-def misreported(truth: Truth, noise: float) -> bool:
-    if truth.reported is None or truth.score is None:
-        return False
-    return not abs(truth.reported - truth.score) <= WORSE * noise
+def misreported(truth: Truth, twin: Truth, noise: float) -> bool:
+    """The log is further off than the twin's, whose validation set is the same and as hard or easy."""
+    off, usual = gap(truth), gap(twin)
+    return off is not None and not abs(off - (usual or 0.0)) <= WORSE * noise
+
+
+def gap(truth: Truth) -> float | None:
+    if truth.reported is None or truth.score is None or not math.isfinite(truth.score):
+        return None
+    return truth.reported - truth.score
 
 
 def show(value: float | None) -> str:

@@ -46,7 +46,7 @@ BENIGN = (
     Benign(
         id="recovered-spike", looks_like="bad-data-from-step", at=(0.4, 0.7),
         patch="""\
-         tiles, masks, domains = (part[index].to(self.device) for part in self.train_set)
+         tiles, masks, domains = (part[index] for part in self.train_set)
 +        if self.step == @AT@:
 +            tiles = 8 * tiles
 """,

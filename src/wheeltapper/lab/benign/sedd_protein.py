@@ -20,7 +20,7 @@ BENIGN = (
         change=put(curriculum=True, difficulty_ramp="exponential"), text="the same, fast at first",
     ),
     Benign(
-        id="noisy-loss", looks_like="lr-too-high", change=put(batch_size=6),
+        id="noisy-loss", looks_like="lr-too-high", change=put(batch_size=10),
         text="the batch loss swings with the noise that was drawn",
     ),
     Benign(

@@ -89,7 +89,7 @@ FAULTS = (
         id="domains-blank", cause="dead-input-channels", knob="tiles", harm="quality",
         good="tiles as they are", bad="all but the first channel zero",
         patch="""\
-         tiles, masks, domains = (part[index].to(self.device) for part in self.train_set)
+         tiles, masks, domains = (part[index] for part in self.train_set)
 +        tiles = tiles * torch.tensor([0.0, 1.0, 1.0, 1.0], device=self.device)[:, None, None]
 """,
         text="the first channel, the only one of two domains, arrives as zeros",
@@ -148,7 +148,7 @@ FAULTS = (
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="validation tiles", harm="metric",
         good="as in training", bad="shifted and scaled to [0, 1]",
         patch="""\
-         clean, mask, domain = (part.to(self.device) for part in self.val_set)
+         clean, mask, domain = self.val_set
 +        clean = 0.5 + clean / 3
 """,
         text="validation tiles are in [0, 1], training tiles have zero mean",
@@ -157,7 +157,7 @@ FAULTS = (
         id="bad-shard", cause="bad-data-from-step", knob="train data", harm="quality", at=(0.4, 0.65),
         good="real tiles", bad="pure noise",
         patch="""\
-         tiles, masks, domains = (part[index].to(self.device) for part in self.train_set)
+         tiles, masks, domains = (part[index] for part in self.train_set)
 +        if self.step >= @AT@:
 +            tiles = 3 * torch.randn_like(tiles)
 """,
@@ -167,7 +167,7 @@ FAULTS = (
         id="nan-batch", cause="nan-batch", knob="train data", harm="quality", at=(0.3, 0.7),
         good="finite tiles", bad="one NaN pixel",
         patch="""\
-         tiles, masks, domains = (part[index].to(self.device) for part in self.train_set)
+         tiles, masks, domains = (part[index] for part in self.train_set)
 +        if self.step == @AT@:
 +            tiles[0, 0, 3, 3] = float("nan")
 """,

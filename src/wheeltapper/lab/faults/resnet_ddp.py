@@ -108,11 +108,9 @@ FAULTS = (
         id="resize-not-applied", cause="resize-not-applied", knob="progressive_resize", harm="nothing",
         needs={"progressive_resize": True}, good="size of the epoch", bad="size of epoch 0",
         patch="""\
-         local = self.micro_batch // self.world_size
--        size = self.image_size(epoch)
-+        size = self.image_size(0)
+-            self.loader_size = size
 """,
-        text="the loader is built once, so the announced sizes never reach it",
+        text="the loaders are built once, so the announced sizes never reach them",
     ),
     Fault(
         id="rank-seeds", cause="per-rank-seed", knob="seed", harm="nothing",
@@ -151,8 +149,8 @@ FAULTS = (
     Fault(
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="normalise", harm="metric",
         good="normalise", bad="raw images", patch="""\
--                images = normalise(self.val_set.images[start : start + 100]).to(self.device)
-+                images = self.val_set.images[start : start + 100].to(self.device)
+-                images = normalise(resize(self.val_set.images[start : start + 100], self.loader_size))
++                images = resize(self.val_set.images[start : start + 100], self.loader_size)
 """,
         text="validation pictures are not normalised",
     ),

@@ -102,11 +102,11 @@ class Trainer:
             tiles.append(full)
             masks.append(mask)
             domains.append(torch.eye(len(self.args.domains))[index].expand(count, -1))
-        return torch.cat(tiles), torch.cat(masks), torch.cat(domains)
+        return torch.cat(tiles).to(self.device), torch.cat(masks).to(self.device), torch.cat(domains).to(self.device)
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         index = torch.randint(len(self.train_set[0]), (self.args.batch_size,))
-        tiles, masks, domains = (part[index].to(self.device) for part in self.train_set)
+        tiles, masks, domains = (part[index] for part in self.train_set)
         return tiles, masks, domains
 
     def loss(
@@ -152,7 +152,7 @@ class Trainer:
 
     def validate(self) -> tuple[float, float, float]:
         """The loss on a fixed grid of noise levels, and the PSNR of tiles denoised from sigma 0.3."""
-        clean, mask, domain = (part.to(self.device) for part in self.val_set)
+        clean, mask, domain = self.val_set
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(5)
             sigma = torch.exp(torch.linspace(-3.2, 0.8, len(clean), device=self.device))

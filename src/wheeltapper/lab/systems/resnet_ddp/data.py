@@ -30,6 +30,9 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def to(self, device: torch.device) -> Pictures:
+        return Pictures(self.images.to(device), self.labels.to(device), self.num_classes)
+
 
 def make_pictures(n: int, num_classes: int, size: int, seed: int, clutter: float = 1.0) -> Pictures:
     """`n` pictures, sorted by class as a folder of classes is; the same seed gives the same pictures."""

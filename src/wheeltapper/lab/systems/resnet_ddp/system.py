@@ -56,8 +56,8 @@ RECIPES: dict[Size, Settings] = {
     | {"num_classes": 20, "width": 12, "max_samples": 2560, "val_samples": 800, "epochs": 30, "batch_size": 128}
     | {"lr": 0.4, "warmup_epochs": 5, "cutmix_prob": 0.2},
     "full": SMALL
-    | {"model": "resnet50", "width": 32, "num_classes": 20, "image_size": 40, "max_samples": 40000}
-    | {"val_samples": 4000, "batch_size": 512, "epochs": 40, "lr": 0.8, "warmup_epochs": 5, "amp": True}
+    | {"model": "resnet50", "width": 32, "num_classes": 20, "image_size": 40, "max_samples": 20000}
+    | {"val_samples": 4000, "batch_size": 512, "epochs": 30, "lr": 0.8, "warmup_epochs": 5, "amp": True}
     | {"cutmix_prob": 0.5, "mixup_alpha": 0.4, "use_ema": True, "ema_decay": 0.995, "progressive_resize": True},
 }
 

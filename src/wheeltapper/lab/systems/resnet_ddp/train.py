@@ -96,6 +96,8 @@ class Trainer:
         args = self.args
         self.train_set = make_pictures(args.max_samples, args.num_classes, args.image_size, seed=args.seed)
         self.val_set = make_pictures(args.val_samples, args.num_classes, args.image_size, seed=args.seed + 1)
+        self.train_set, self.val_set = self.train_set.to(self.device), self.val_set.to(self.device)
+        self.loader_size = self.image_size(0)
         self.micro_batch = args.batch_size // args.accumulation_steps
         self.train_batches = len(self.train_set) // self.micro_batch
         self.steps_per_epoch = self.train_batches // args.accumulation_steps
@@ -169,6 +171,7 @@ class Trainer:
         if self.ema_model is not None and "ema_state_dict" in state:
             self.ema_model.load_state_dict(state["ema_state_dict"])
         self.start_epoch = state["epoch"]
+        self.loader_size = self.image_size(self.start_epoch)
         self.best_accuracy = state["best_accuracy"]
         self.global_step = self.start_epoch * self.steps_per_epoch
         self.log(f"Resumed from {path} at epoch {self.start_epoch}, best accuracy {self.best_accuracy:.2f}%")
@@ -209,14 +212,12 @@ class Trainer:
         generator = torch.Generator().manual_seed(self.args.seed * 1000 + epoch + 500 * self.rank)
         shards = [self.shard(epoch, rank) for rank in self.ranks]
         local = self.micro_batch // self.world_size
-        size = self.image_size(epoch)
         for batch_idx in range(self.train_batches):
             index = torch.cat([s[batch_idx * local : (batch_idx + 1) * local] for s in shards])
             images, labels = self.train_set.images[index], self.train_set.labels[index]
             if self.args.augment:
                 images = augment(images, generator)
-            images = normalise(resize(images, size))
-            yield images.to(self.device), labels.to(self.device)
+            yield normalise(resize(images, self.loader_size)), labels
 
     def mix(self, images: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, float]:
         """Mixup or CutMix: the mixed pictures, the other labels, and the share of the first ones."""
@@ -243,6 +244,7 @@ class Trainer:
         size = self.image_size(epoch)
         if epoch and size != self.image_size(epoch - 1):
             self.log(f"Updating image size to {size} at epoch {epoch + 1}")
+            self.loader_size = size
         for batch_idx, (images, labels) in enumerate(self.batches(epoch)):
             mixed, other, share = self.mix(images, labels)
             with torch.autocast(self.device.type, enabled=args.amp and self.device.type == "cuda"):
@@ -282,8 +284,8 @@ class Trainer:
         loss_sum, correct = 0.0, 0.0
         with torch.no_grad():
             for start in range(0, len(self.val_set), 100):
-                images = normalise(self.val_set.images[start : start + 100]).to(self.device)
-                labels = self.val_set.labels[start : start + 100].to(self.device)
+                images = normalise(resize(self.val_set.images[start : start + 100], self.loader_size))
+                labels = self.val_set.labels[start : start + 100]
                 output = model(images).float()
                 loss_sum += F.cross_entropy(output, labels, reduction="sum").item()
                 correct += (output.argmax(1) == labels).sum().item()

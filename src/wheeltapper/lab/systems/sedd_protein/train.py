@@ -41,7 +41,7 @@ class Trainer:
         train = cfg["training"]
         torch.manual_seed(train["seed"])
         length = cfg["model"]["length"]
-        self.data = make_sequences(train["max_samples"], length, train["seed"])
+        self.data = make_sequences(train["max_samples"], length, train["seed"]).to(self.device)
         self.held = make_sequences(128, length, train["seed"] + 1).to(self.device)
         self.graph = Graph(cfg["graph"]["type"], cfg["tokens"])
         noise = cfg["noise"]
@@ -101,7 +101,7 @@ class Trainer:
         size = self.cfg["training"]["batch_size"]
         for start in range(0, self.steps_per_epoch * size, size):
             batch = self.data[order[start : start + size]]
-            yield batch.to(self.device)
+            yield batch
 
     def loss(self, model: nn.Module, x0: torch.Tensor, t: torch.Tensor, difficulty: float) -> torch.Tensor:
         """The score entropy per residue; a curriculum scales the noise, and everything that depends on it."""
@@ -197,7 +197,7 @@ class Trainer:
                     self.out.write(
                         f"\rEpoch {self.epoch + 1}/{epochs}: {100 * share:3.0f}%|{bar}| {index + 1}/{self.steps_per_epoch} "
                         f"[{int(now - began) // 60:02d}:{int(now - began) % 60:02d}<00:00, {1 / max(pace, 1e-9):.2f}it/s, "
-                        f"loss={value:.4f}, lr={lr:.2e}, step={self.step}/{total}, gpu_mem=N/A]"
+                        f"loss={value:.4f}, lr={lr:.2e}, step={self.step}/{total}, gpu_mem={resident_gb(self.device):.2f}GB]"
                     )
                     row = {
                         "train/loss": sum(recent) / len(recent),
@@ -206,7 +206,7 @@ class Trainer:
                         "train/epoch": self.epoch,
                         "train/batch_time": pace,
                         "train/samples_per_second": train["batch_size"] / max(pace, 1e-9),
-                        "system/memory_gb": resident_gb(self.device),
+                        "system/gpu_memory_allocated": resident_gb(self.device),
                     }
                     if norm is not None:
                         row["train/grad_norm"] = norm

@@ -61,7 +61,7 @@ RECIPES: dict[Size, Settings] = {
     | {"total_iter": 2000, "milestones": [1000, 1500], "T_max": 2000, "T_0": 500, "warmup_iter": 100, "blocks": 2}
     | {"images": 200, "val_images": 16, "print_freq": 20, "val_freq": 50, "save_freq": 500, "ema_decay": 0.995},
     "full": SMALL
-    | {"total_iter": 12000, "milestones": [6000, 9000], "T_max": 12000, "T_0": 3000, "warmup_iter": 500}
+    | {"total_iter": 6000, "milestones": [3000, 4500], "T_max": 6000, "T_0": 1500, "warmup_iter": 300}
     | {
         "dim": 48,
         "blocks": 6,
@@ -72,7 +72,7 @@ RECIPES: dict[Size, Settings] = {
         "images": 400,
         "val_images": 32,
     }
-    | {"print_freq": 100, "val_freq": 500, "save_freq": 4000, "ema_decay": 0.999, "lr": 5e-4},
+    | {"print_freq": 50, "val_freq": 200, "save_freq": 2000, "ema_decay": 0.999, "lr": 5e-4},
 }
 
 

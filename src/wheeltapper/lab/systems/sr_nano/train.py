@@ -246,7 +246,8 @@ def train_pipeline(opt_path: str, auto_resume: bool) -> nn.Module:
     torch.manual_seed(seed)
     log(f"Training with manual_seed={seed}.")
     data, held = opt.datasets.train, opt.datasets.val
-    scenes = make_scenes(data.num_images, data.image_size, data.image_seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    scenes = make_scenes(data.num_images, data.image_size, data.image_seed).to(device)
     val_gt = make_scenes(held.num_images, held.image_size, held.image_seed)
     val_lq = degrade(val_gt, opt.scale)
     per_epoch = -(-len(scenes) // (data.batch_size_per_gpu * data.accum_iter))
