@@ -53,7 +53,7 @@ def test_a_folder_without_a_run(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     (tmp_path / "README.md").write_text("Nothing here.\n")
     code, err = call(capsys, "diagnose", str(tmp_path))
     assert code == 2
-    assert "none of them reads as" in err
+    assert "holds no file that could be a log" in err
 
 
 @pytest.mark.parametrize("name", ["junk.bin", "train.log", "events.out.tfevents.1", "metrics.csv", "m.safetensors"])

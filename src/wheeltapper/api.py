@@ -25,7 +25,7 @@ from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 
 Where = str | PathLike[str]
-Progress = Callable[[str], None]
+Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
 
 __all__ = ["check", "compare", "diagnose", "read", "schedule"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,28 @@ def test_a_link_that_loops_is_walked_once(tmp_path: Path) -> None:
 def test_nothing_there_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no"):
         read_runs(tmp_path / "missing")
-    with pytest.raises(NothingToRead, match="none of them reads as a log"):
+    with pytest.raises(NothingToRead, match="holds no file that could be a log"):
         read_runs(tmp_path)
+    (tmp_path / "empty.log").write_text("")
+    with pytest.raises(NothingToRead, match="log is empty"):
+        read_runs(tmp_path / "empty.log")
+    (tmp_path / "empty.log").write_bytes(bytes(range(256)) * 40)
+    with pytest.raises(NothingToRead, match="does not read as a log"):
+        read_runs(tmp_path / "empty.log")
+    with pytest.raises(NothingToRead, match="holds one file, and it does not read as a log"):
+        read_runs(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        read_runs(tmp_path / "pipe")
+
+
+def test_progress_says_how_far_the_reading_is(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "history.csv").write_text(ROWS)
+    told: list[tuple[str, int, int]] = []
+    read_runs(tmp_path, progress=lambda file, done, total: told.append((Path(file).parent.name, done, total)))
+    assert told == [("a", 0, 2), ("b", 1, 2)]
 
 
 def test_a_script_beside_the_log_is_remembered(tmp_path: Path) -> None:

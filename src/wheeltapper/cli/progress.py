@@ -32,9 +32,8 @@ class Progress:
         self._thread: threading.Thread | None = None
         self._width = 0
 
-    def __call__(self, item: str, done: int | None = None, total: int = 0) -> None:
-        self.item, self.total = item, total
-        self.done = self.done + 1 if done is None else done
+    def __call__(self, item: str, done: int, total: int) -> None:
+        self.item, self.done, self.total = item, done, total
 
     def __enter__(self) -> Progress:
         if self.stream.isatty():
@@ -59,15 +58,14 @@ class Progress:
         """
         >>> p = Progress("reading"); p("runs/a/train.log", 3, 12); p.line(2.5)
         'reading [######                  ] 3 of 12, 2 s  train.log'
-        >>> p = Progress("reading"); p("a.csv"); p.line(1)
-        'reading: 1, 1 s  a.csv'
+        >>> Progress("reading").line(1)
+        'reading, 1 s'
         """
         name = clean(os.path.basename(self.item), 40)
+        count = ""
         if self.total:
             filled = BAR * min(self.done, self.total) // self.total
             count = f" [{'#' * filled:<{BAR}}] {self.done:,} of {self.total:,}"
-        else:
-            count = f": {self.done:,}" if self.done else ""
         return f"{self.what}{count}, {int(seconds)} s  {name}".rstrip()
 
     def _put(self, line: str) -> None:

@@ -46,21 +46,32 @@ NOT_FOR_US = {
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
 }  # fmt: skip
 
+_GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
+_POINT = "Point at the folder the training wrote to, or at one file."
 
-def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None) -> list[Run]:
-    """Every run at a file or folder. Raises NothingToRead when there is none."""
+
+def read_runs(path: str | Path, *, progress: Callable[[str, int, int], None] | None = None) -> list[Run]:
+    """Every run at a file or folder. Raises NothingToRead when there is none.
+
+    `progress` is called before each file of a folder with its path, how many were read, and how many there are.
+    """
     top = Path(path)
     if not top.exists():
-        raise InputError(f"there is no {top}", do="Give the path of a log, a config, a checkpoint or a run folder.")
+        raise InputError(f"there is no {top}", do=_GIVE)
+    if not top.is_file() and not top.is_dir():
+        raise InputError(f"{top} is neither a file nor a folder", do=_GIVE)
     if top.is_file():
         readings = readings_of(top)
+        if not any(_tells_something(r) for r in readings):
+            why = "is empty" if top.stat().st_size == 0 else "does not read as a log, a config or a checkpoint of a run"
+            raise NothingToRead(f"{top} {why}.", do=_GIVE)
         return _by_key(readings, top.stem, str(top), [])
     files, notes = _walk(top)
     groups: dict[Path, list[Reading]] = defaultdict(list)
     scripts: dict[Path, list[str]] = defaultdict(list)
-    for file in files:
+    for done, file in enumerate(files):
         if progress:
-            progress(str(file))
+            progress(str(file), done, len(files))
         home = _home(file, top)
         if file.suffix == ".py" and not re.search(r"config|cfg", file.name, re.IGNORECASE):
             scripts[home].append(str(file))
@@ -71,13 +82,20 @@ def read_runs(path: str | Path, *, progress: Callable[[str], None] | None = None
         groups[home] += found
     runs = _runs_of(_rejoined(groups), scripts, top)
     if not runs:
-        raise NothingToRead(
-            f"{top} holds {len(files)} files and none of them reads as a log, a config or a checkpoint of a run.",
-            do="Point at the folder the training wrote to, or at one file.",
-        )
+        raise NothingToRead(f"{top} {_nothing_in(len(files), notes)}.", do=_POINT)
     if notes:
         runs[0] = _with_notes(runs[0], notes)
     return runs
+
+
+def _nothing_in(n_files: int, notes: list[Note]) -> str:
+    lost = [note for note in notes if note.level == "lost"]
+    if not n_files and lost:
+        return f"gave nothing to read ({lost[0].text})"
+    if not n_files:
+        return "holds no file that could be a log, a config or a checkpoint of a run"
+    files = "one file, and it does not read" if n_files == 1 else f"{n_files:,} files, and none of them reads"
+    return f"holds {files} as a log, a config or a checkpoint of a run"
 
 
 def _with_notes(run: Run, notes: list[Note]) -> Run:
