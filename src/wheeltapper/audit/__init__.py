@@ -170,7 +170,7 @@ def _dialect(knobs: Knobs | None) -> str | None:
 
 
 def _from_problem(problem: Problem) -> Finding:
-    text = problem.text + (f" {problem.suggestion}" if problem.suggestion else "")
+    text = f"{problem.text.rstrip('.')}. {problem.suggestion}" if problem.suggestion else problem.text
     certain = problem.grade == "is"
     return Finding(
         problem.id, text, "ill" if certain and problem.id in BREAKS else "watch", problem.grade, places=(problem.place,)

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, BestCheckpoint, Expected, Missing, RankedCause, Verdict
-from wheeltapper.finding import Finding, Unknown
+from wheeltapper.finding import Finding
 from wheeltapper.signals import Signals
+from wheeltapper.signals.learned import FEWEST
 
 HOW = {"is": "is", "is-p": "is", "suspected": "may be", "expected": "is expected"}
 
 
 def headline(verdict: Verdict, findings: Sequence[Finding], signals: Signals) -> str:
-    """One sentence."""
+    """One sentence, without its full stop: it stands alone."""
     if verdict == "ill":
         first = next(f for f in findings if f.severity == "ill" and f.grade != "suspected")
         return first.summary
     learned = signals.get("learned")
     if verdict == "sound":
-        return f"Nothing is wrong that this record can show: {learned.why}."
+        return f"Nothing is wrong that this record can show: {learned.why}"
     suspected = next((f for f in findings if f.severity == "ill"), None)
     if suspected is not None:
         return f"Cannot tell: {suspected.summary}"
-    return f"Cannot tell: {learned.why}."
+    longest = max((len(series) for series in signals.run.series.values()), default=0)
+    if 0 < longest < FEWEST:
+        return f"Cannot tell: no series holds more than {longest} value{'s' if longest > 1 else ''}, too few to judge"
+    return f"Cannot tell: {learned.why}"
 
 
 def why(
@@ -30,34 +34,65 @@ def why(
     findings: Sequence[Finding],
     ranked: Sequence[RankedCause],
     expected: Sequence[Expected],
-    unknowns: Sequence[tuple[str, Unknown]],
 ) -> tuple[str, ...]:
     """At most three lines."""
     lines: list[str] = []
     if verdict == "ill":
+        first, *others = [f for f in findings if f.severity == "ill" and f.grade != "suspected"]
+        lines.append(_cause_line(ranked, said=first.summary))
         named = [c for c in ranked if c.id != SOMETHING_ELSE]
-        other = next((c.probability for c in ranked if c.id == SOMETHING_ELSE), 0.0)
-        if named and named[0].probability >= max(0.3, other):
-            top = named[0]
-            lines.append(f"{top.title} ({top.probability:.0%}): {top.summary}")
-            lines += [
-                f"or {c.title[0].lower()}{c.title[1:]} ({c.probability:.0%})"
-                for c in named[1:2]
-                if c.probability >= 0.1
-            ]
-        elif named:
-            both = ", ".join(f"{c.title[0].lower()}{c.title[1:]} ({c.probability:.0%})" for c in named[:2])
-            lines.append(f"The cause is open: {both}; something else {other:.0%}.")
-        else:
-            lines.append("No known cause explains this; the record holds too little to say why.")
-        second = [f for f in findings if f.severity == "ill"][1:2]
-        lines += [f.summary for f in second]
+        if leading(ranked) is not None:
+            lines += [f"or {_lower(c.title)} ({c.probability:.0%})" for c in named[1:2] if c.probability >= 0.1]
+        lines += [f.summary for f in others[:1]]
     else:
         lines += [f.summary for f in findings if f.severity == "watch"][:2]
-        lines += [f"{e.title}: {e.why}" for e in expected][:2]
-        if verdict == "cannot-tell" and not lines:
-            lines += [u.why for _, u in unknowns][:2]
+        lines += [_sentence(e.why) for e in expected][:2]
     return tuple(lines[:3])
+
+
+def leading(ranked: Sequence[RankedCause]) -> RankedCause | None:
+    """The cause to name and to treat: likelier than anything unknown, ahead of the next, and with something for it.
+
+    A cause that leads only because it is common, or shares its place with another, would be told with more
+    confidence than there is. Shares closer than 0.05 are a tie: they rest on rounded bits.
+    """
+    named = [c for c in ranked if c.id != SOMETHING_ELSE]
+    if not named:
+        return None
+    top = named[0]
+    other = next((c.probability for c in ranked if c.id == SOMETHING_ELSE), 0.0)
+    ahead = len(named) < 2 or top.probability - named[1].probability >= 0.05
+    supported = any(e.bits > 0 for e in top.evidence)
+    return top if top.probability >= max(0.3, other) and ahead and supported else None
+
+
+def _cause_line(ranked: Sequence[RankedCause], said: str) -> str:
+    """The likeliest cause and the strongest thing that speaks for it, unless the headline said just that."""
+    named = [c for c in ranked if c.id != SOMETHING_ELSE]
+    top = leading(ranked)
+    if top is not None:
+        because = next((e.text for e in top.evidence if e.bits > 0 and e.text != said), "")
+        return f"{top.title} ({top.probability:.0%})" + (f": {because}" if because else "")
+    if named:
+        other = next((c.probability for c in ranked if c.id == SOMETHING_ELSE), 0.0)
+        both = ", ".join(f"{_lower(c.title)} ({c.probability:.0%})" for c in named[:2])
+        return f"The cause is open: {both}, something else ({other:.0%})"
+    return "No known cause explains this; the record holds too little to say why"
+
+
+def _lower(text: str) -> str:
+    """The first letter small, unless it begins a name (GAN, OneCycleLR, Adam's).
+
+    >>> _lower("The loss is maximised"), _lower("OneCycleLR sets it"), _lower("A setting"), _lower("Adam's epsilon")
+    ('the loss is maximised', 'OneCycleLR sets it', 'a setting', "Adam's epsilon")
+    """
+    word = text.split(" ", 1)[0]
+    named = any(c.isupper() for c in word[1:]) or word.endswith("'s")
+    return text if named else text[:1].lower() + text[1:]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def todo(
@@ -65,18 +100,15 @@ def todo(
 ) -> tuple[str, ...]:
     """What to do next, most useful first."""
     out: list[str] = []
-    top = next((c for c in ranked if c.id != SOMETHING_ELSE), None)
+    top = leading(ranked)
     if verdict == "ill":
         if best is not None and best.exists and best.path:
             out.append(f"Keep {best.path} ({best.metric} {best.value:.4g}).")
-        elif best is not None and best.step is not None:
-            out.append(
-                f"The best moment was at {best.step:g} ({best.metric} {best.value:.4g}); {best.why.split('; ')[-1]}."
-            )
-        if top is not None and top.probability >= 0.3:
+        if top is not None:
             out += [r.text for r in top.remedies[:1]]
             if top.probability < 0.9 and top.trial:
-                out.append(f"To prove it: {top.trial}")
-    if verdict != "sound" or not out:
-        out += [f"Log {m.what}: {m.why}." if not m.what.startswith("a trial") else "" for m in missing[:2]]
-    return tuple(line for line in dict.fromkeys(out) if line)[:4]
+                out.append(f"To prove it: {top.trial.rstrip('.')}.")
+    # What would decide between causes is worth asking for only while there is something to decide.
+    if verdict == "cannot-tell" or (verdict == "ill" and (top is None or top.probability < 0.9)) or not out:
+        out += [f"Log {m.what} ({m.why})." for m in missing[:2] if not m.what.startswith("a trial")]
+    return tuple(dict.fromkeys(out))[:4]

@@ -92,7 +92,7 @@ def first_screen(view: RunView) -> RenderableType:
         parts.append(Text(under, style="dim"))
     parts += [Text(""), Text(view.headline, style="bold")]
     if view.why:
-        parts += [_heading("Why"), _bullets(view.why)]
+        parts += [_heading(view.why_words), _bullets(view.why)]
     if view.todo:
         parts += [_heading("What to do"), _numbered(view.todo)]
     if view.best is not None:

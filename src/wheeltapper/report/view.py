@@ -26,6 +26,8 @@ GRADE_WORDS: dict[Grade, str] = {
     "suspected": "suspected: put it to trial",
     "expected": "expected here",
 }
+# What stands under the headline: for an ill run the reasons, else what a reader may stumble over.
+WHY_WORDS: dict[Verdict, str] = {"sound": "Worth knowing", "ill": "Why", "cannot-tell": "Worth knowing"}
 MOST_PLACES = 3
 MOST_CURVE_LINES = 6
 
@@ -102,6 +104,7 @@ class RunView:
     verdict_words: str
     headline: str
     why: tuple[str, ...]
+    why_words: str
     todo: tuple[str, ...]
     progress: str
     best: Row | None
@@ -131,6 +134,7 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
         verdict_words=VERDICT_WORDS[diagnosis.verdict],
         headline=clean(diagnosis.headline),
         why=_cleaned(diagnosis.why),
+        why_words=WHY_WORDS[diagnosis.verdict],
         todo=_cleaned(diagnosis.todo),
         progress=_progress(diagnosis),
         best=_best(diagnosis),

@@ -1,0 +1,80 @@
+"""The first screen in words: no cause is told with more confidence than there is, nothing is said twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wheeltapper import api
+from wheeltapper.diagnosis import wording
+from wheeltapper.diagnosis.model import SOMETHING_ELSE, BestCheckpoint, Expected, Missing, RankedCause
+from wheeltapper.finding import Evidence, Finding, Remedy
+
+ILL = Finding("diverged", "train/loss rose from 1 to 9 since step 40", "ill", "is-p", series="train/loss")
+FOR = Evidence(2.0, "it broke at the highest rate so far", "rate")
+ASK = Missing("the gradient norm before clipping", "whether the norm rose before the loss did")
+
+
+def cause(id: str, title: str, share: float, *evidence: Evidence) -> RankedCause:
+    remedy = Remedy(f"Mend {id}.", "try")
+    return RankedCause(id, title, share, "suspected", evidence=evidence, remedies=(remedy,), trial="fork and see")
+
+
+def other(share: float) -> RankedCause:
+    return RankedCause(SOMETHING_ELSE, "Something else", share, "suspected")
+
+
+def test_a_leading_cause_is_named_with_what_speaks_for_it() -> None:
+    ranked = (cause("a", "The rate is too high", 0.7, FOR), cause("b", "OneCycleLR overruns", 0.2), other(0.1))
+    assert wording.why("ill", [ILL], ranked, ()) == (
+        "The rate is too high (70%): it broke at the highest rate so far",
+        "or OneCycleLR overruns (20%)",
+    )
+    assert wording.todo("ill", ranked, None, [ASK]) == (
+        "Mend a.",
+        "To prove it: fork and see.",
+        "Log the gradient norm before clipping (whether the norm rose before the loss did).",
+    )
+
+
+@pytest.mark.parametrize(
+    "ranked",
+    [
+        (cause("a", "The rate is too high", 0.4), cause("b", "The model overfits", 0.3, FOR), other(0.3)),
+        (cause("a", "The rate is too high", 0.34, FOR), cause("b", "The model overfits", 0.33, FOR), other(0.33)),
+        (other(0.6), cause("a", "The rate is too high", 0.4, FOR)),
+    ],
+    ids=["nothing speaks for it", "a tie", "something else is likelier"],
+)
+def test_a_cause_that_does_not_lead_is_not_treated(ranked: tuple[RankedCause, ...]) -> None:
+    (line,) = wording.why("ill", [ILL], ranked, ())
+    assert line.startswith("The cause is open: the rate is too high")
+    assert not any(step.startswith("Mend") for step in wording.todo("ill", ranked, None, [ASK]))
+
+
+def test_the_headline_is_not_said_again() -> None:
+    same = Evidence(4.0, ILL.summary, "sign")
+    assert wording.why("ill", [ILL], (cause("a", "The rate is too high", 0.94, same), other(0.06)), ()) == (
+        "The rate is too high (94%)",
+    )
+
+
+def test_a_settled_cause_asks_for_no_more_logging() -> None:
+    best = BestCheckpoint("ckpt/11.pt", 11, "val/accuracy", 34.39, "best val/accuracy", exists=True)
+    assert wording.todo("ill", (cause("a", "The rate is too high", 0.95, FOR), other(0.05)), best, [ASK]) == (
+        "Keep ckpt/11.pt (val/accuracy 34.39).",
+        "Mend a.",
+    )
+
+
+def test_what_is_normal_is_one_sentence() -> None:
+    normal = Expected("noise", "No new best is expected on noise", "no new best in 6 evaluations is expected")
+    assert wording.why("sound", [], (), [normal]) == ("No new best in 6 evaluations is expected",)
+
+
+def test_too_few_values_are_not_called_no_values(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("epoch,train_loss,val_loss\n1,0.5,0.6\n")
+    (diagnosis,) = api.diagnose(tmp_path / "one.csv")
+    assert diagnosis.headline == "Cannot tell: no series holds more than 1 value, too few to judge"
+    assert diagnosis.why == ()
