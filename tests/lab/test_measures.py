@@ -65,7 +65,7 @@ def test_a_run_is_named_by_what_it_is_and_not_after_it() -> None:
 def case(kind: str, verdict: str, *causes: tuple[str, float], **more: object) -> Case:
     onset = more.pop("said_onset", None)
     facts = {"kind": kind, "cause": "lr-too-high" if kind == "fault" else None, "manifested": True, **more}
-    return Case(truth(**facts), verdict, causes, onset, 1, True)  # type: ignore[arg-type]
+    return Case(truth(**facts), verdict, causes, onset, 1)  # type: ignore[arg-type]
 
 
 CASES = [
@@ -92,6 +92,11 @@ def test_the_summary_counts_what_it_says() -> None:
     assert figures["cannot_tell"] == pytest.approx(1 / 8)
     assert figures["onset_error_median"] == pytest.approx(0.05)
     assert [(row["runs"], row["right"]) for row in figures["calibration"]] == [(1, 0.0), (1, 1.0)]
+
+
+def test_a_cause_in_other_words_is_as_right() -> None:
+    said = case("fault", "ill", ("overfitting", 0.7), also=("overfitting",), cause="data-repeated")
+    assert said.rank() == 1
 
 
 def test_confusion_names_the_wrong_ones_only() -> None:

@@ -18,7 +18,6 @@ from typing import Any
 from wheeltapper.api import diagnose
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
-from wheeltapper.lab.faults import find
 from wheeltapper.lab.truth import Truth, load_all
 
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01)
@@ -33,7 +32,6 @@ class Case:
     causes: tuple[tuple[str, float], ...]  # most probable first, "something else" left out
     onset: float | None  # in the truth's unit
     runs: int  # how many runs diagnose saw in the folder; more than one is a fault of ours
-    decidable: bool  # whether what lies in the folder can tell the cause
     headline: str = ""
 
     @property
@@ -42,22 +40,18 @@ class Case:
 
     def rank(self) -> int | None:
         """The place of the true cause, from 1; None: not named."""
-        names = [name for name, _ in self.causes]
-        return names.index(self.truth.cause) + 1 if self.truth.cause in names else None
+        right = {self.truth.cause, *self.truth.also}
+        return next((place for place, (name, _) in enumerate(self.causes, 1) if name in right), None)
 
 
 def examine(truth: Truth, out: Path) -> Case:
-    decidable = True
-    if truth.fault and truth.kind == "fault":
-        fault = find(truth.system, truth.fault)
-        decidable = truth.script or getattr(fault, "seen", "log") == "log"
     try:
         said = diagnose(out / "runs" / truth.run)
     except WheeltapperError as error:
-        return Case(truth, "unread", (), None, 0, decidable, str(error))
+        return Case(truth, "unread", (), None, 0, str(error))
     worst = max(said, key=lambda d: (d.verdict == "ill", d.verdict == "sound", len(d.run.series)))
     causes = tuple((c.id, c.probability) for c in worst.causes if c.id != SOMETHING_ELSE)
-    return Case(truth, worst.verdict, causes, onset_of(worst, truth), len(said), decidable, worst.headline)
+    return Case(truth, worst.verdict, causes, onset_of(worst, truth), len(said), worst.headline)
 
 
 def onset_of(said: Diagnosis, truth: Truth) -> float | None:
@@ -95,7 +89,7 @@ def summary(cases: list[Case]) -> dict[str, Any]:
     harmed = [c for c in cases if c.harmed]
     calm = [c for c in cases if c.truth.kind != "fault"]
     unharmed = [c for c in cases if c.truth.kind == "fault" and not c.harmed]
-    decidable = [c for c in harmed if c.decidable]
+    decidable = [c for c in harmed if c.truth.decidable]
     timed = [c for c in harmed if c.truth.onset and c.onset is not None]
     errors = [abs(c.onset - c.truth.onset) / max(1, c.truth.length) for c in timed if c.onset and c.truth.onset]
     return {

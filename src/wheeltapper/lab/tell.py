@@ -69,7 +69,7 @@ def as_json(cases: list[Case]) -> dict[str, Any]:
                 "fault": c.truth.fault,
                 "cause": c.truth.cause,
                 "harmed": c.harmed,
-                "decidable": c.decidable,
+                "decidable": c.truth.decidable,
                 "verdict": c.verdict,
                 "said": [{"cause": name, "probability": p} for name, p in c.causes],
                 "onset": c.onset,

@@ -23,6 +23,7 @@ class Truth(msgspec.Struct, kw_only=True, omit_defaults=False):
     kind: str  # "healthy" | "fault" | "benign"
     fault: str | None = None
     cause: str | None = None
+    also: tuple[str, ...] = ()  # causes that are as right an answer
     knob: str | None = None
     good: Any = None
     bad: Any = None
@@ -31,6 +32,7 @@ class Truth(msgspec.Struct, kw_only=True, omit_defaults=False):
     length: int = 0
     harm: str | None = None  # what the fault was meant to do
     script: bool = True  # whether the training script lies in the run folder
+    decidable: bool = True  # whether what lies there can tell the cause from its like
     twin: str | None = None
     ended: str = "finished"  # "finished" | "crashed: ..."
     score: float | None = None  # clean quality of the final weights

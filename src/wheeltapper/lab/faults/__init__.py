@@ -45,6 +45,8 @@ class Fault:
     bad: Any = None
     at: tuple[float, float] | None = None  # None: wrong from the start
     onset: Callable[[Settings], float] | None = None  # where the harm begins, if neither start nor `at`
+    also: tuple[str, ...] = ()  # causes that say the same thing in other words, and are as right
+    seen: Literal["log", "code"] = "log"  # "code": only the script can tell this cause from its like
     crash_onset: bool = False  # the harm begins where the run breaks off
     needs: Settings = field(default_factory=dict)  # the twin has these too
     resume: bool = False  # the launch is cut off at the onset and started again

@@ -21,6 +21,7 @@ def after_warmup(settings: Settings) -> float:
 FAULTS = (
     Fault(
         id="accumulation-not-done", cause="accumulation-not-done", knob="gradient_accumulation_steps", harm="quality",
+        seen="code",
         needs={"gradient_accumulation_steps": 4, "batch_size": 2}, good="4 micro-batches a step", bad="1",
         patch="""\
 -        for _ in range(args.gradient_accumulation_steps):
@@ -33,6 +34,7 @@ FAULTS = (
     ),
     Fault(
         id="schedule-not-wired", cause="option-not-wired", knob="lr_scheduler", harm="quality",
+        seen="code", also=("schedule-never-decays",),
         needs=COSINE | {"learning_rate": 0.012, "ema_decay": 0.8}, good="the schedule sets the LR", bad="constant LR",
         patch="""\
 -        for group in self.optimizer.param_groups:
@@ -42,6 +44,7 @@ FAULTS = (
     ),
     Fault(
         id="clip-not-wired", cause="option-not-wired", knob="gradient_clip_norm", harm="nothing",
+        seen="code", also=("clip-never-read",),
         needs={"gradient_clip_norm": 1.0}, good="clips at 1.0", bad="never called",
         patch="""\
 -        nn.utils.clip_grad_norm_(self.model.parameters(), args.gradient_clip_norm)
@@ -50,6 +53,7 @@ FAULTS = (
     ),
     Fault(
         id="resume-ignored", cause="resume-ignored", knob="resume_checkpoint", harm="time",
+        also=("option-not-wired",),
         resume=True, at=(0.6, 0.8), good="loaded", bad="never loaded",
         patch="""\
 -        if args.resume_checkpoint:
@@ -59,6 +63,7 @@ FAULTS = (
     ),
     Fault(
         id="precond-mismatch", cause="objective-mismatch", knob="preconditioner", harm="quality",
+        seen="code",
         good="EDMPrecond and its own target", bad="VPPrecond trained on another target",
         patch="""\
 -from wheeltapper.lab.systems.edm_prior.model import EDMPrecond, UNet
@@ -78,6 +83,7 @@ FAULTS = (
     ),
     Fault(
         id="padding-not-masked", cause="dead-input-channels", knob="mask", harm="nothing",
+        seen="code",
         good="loss over the real channels", bad="loss over four channels, most of them zero",
         patch="""\
 -        error = ((denoised - clean) ** 2 * mask).sum((1, 2, 3)) / (mask.sum((1, 2, 3)) * clean[0, 0].numel())
@@ -87,6 +93,7 @@ FAULTS = (
     ),
     Fault(
         id="domains-blank", cause="dead-input-channels", knob="tiles", harm="quality",
+        seen="code",
         good="tiles as they are", bad="all but the first channel zero",
         patch="""\
          tiles, masks, domains = (part[index] for part in self.train_set)
@@ -96,6 +103,7 @@ FAULTS = (
     ),
     Fault(
         id="sigma-data-wrong", cause="sigma-data-mismatch", knob="sigma_data", harm="quality",
+        seen="code",
         good="tiles with a spread of 0.5", bad="tiles in [0, 255]",
         patch="""\
 -            full, mask = padded(make_tiles(domain, count, self.args.tile_size, seed))
@@ -105,6 +113,7 @@ FAULTS = (
     ),
     Fault(
         id="sigma-max-cut", cause="sigma-max-cut", knob="sigma", harm="quality",
+        seen="code",
         good="exp(N(-1.2, 1.2))", bad="at most 0.1",
         patch="""\
 -            sigma = torch.exp(-1.2 + 1.2 * torch.randn(len(clean), device=self.device))
@@ -128,6 +137,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-horizon", cause="ema-horizon-too-long", knob="ema_decay", harm="quality",
+        seen="code",
         change=put(ema_decay=0.9999), good="decay fit for the run, with a ramp", bad="0.9999 without a ramp",
         patch="""\
 -        decay = min(args.ema_decay, (1 + self.step) / (10 + self.step))
@@ -137,6 +147,7 @@ FAULTS = (
     ),
     Fault(
         id="val-sigma-units", cause="eval-broken", knob="validation sigma", harm="metric",
+        seen="code",
         good="sigma", bad="log sigma passed as sigma",
         patch="""\
 -            denoised = self.ema_model(noisy, torch.full((len(clean),), 0.3, device=self.device), domain)
@@ -146,6 +157,7 @@ FAULTS = (
     ),
     Fault(
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="validation tiles", harm="metric",
+        seen="code",
         good="as in training", bad="shifted and scaled to [0, 1]",
         patch="""\
          clean, mask, domain = self.val_set
@@ -179,6 +191,7 @@ FAULTS = (
     ),
     Fault(
         id="zero-grad-missing", cause="zero-grad-missing", knob="optimizer.zero_grad()", harm="quality",
+        seen="code",
         good="before every step", bad="missing",
         patch="""\
 -        self.optimizer.zero_grad()
@@ -195,6 +208,7 @@ FAULTS = (
     ),
     Fault(
         id="frozen-network", cause="frozen-parameters", knob="requires_grad", harm="quality",
+        seen="code", also=("params-not-in-optimizer",),
         good="all trained", bad="only the last layer",
         patch="""\
          self.ema_model = copy.deepcopy(self.model)
@@ -205,6 +219,7 @@ FAULTS = (
     ),
     Fault(
         id="data-repeated", cause="data-repeated", knob="sampler", harm="quality",
+        seen="code", also=("overfitting",),
         good="all tiles", bad="the first six again and again",
         patch="""\
 -        index = torch.randint(len(self.train_set[0]), (self.args.batch_size,))

@@ -44,6 +44,7 @@ FAULTS = (
     ),
     Fault(
         id="lr-times-world-size", cause="lr-scaled-by-world-size", knob="lr", harm="quality",
+        also=("lr-too-high",),
         needs={"world_size": 8, "gradient_clip": 0.0, "lr": 0.8}, good="args.lr", bad="args.lr * self.world_size",
         patch="""\
 -        lr = args.lr
@@ -67,6 +68,7 @@ FAULTS = (
     ),
     Fault(
         id="scheduler-never-stepped", cause="option-not-wired", knob="scheduler", harm="quality",
+        also=("schedule-never-decays",),
         needs=ONECYCLE, good="scheduler.step()", bad="never called",
         patch="""\
 -        if self.scheduler is not None and self.scaler.get_scale() >= scale:
@@ -75,6 +77,7 @@ FAULTS = (
     ),
     Fault(
         id="scheduler-stepped-per-epoch", cause="schedule-unit-mismatch", knob="scheduler", harm="quality",
+        also=("warmup-longer-than-run",),
         needs=ONECYCLE, good="stepped every update", bad="stepped every epoch",
         patch="""\
 -        if self.scheduler is not None and self.scaler.get_scale() >= scale:
@@ -98,6 +101,7 @@ FAULTS = (
     ),
     Fault(
         id="onecycle-momentum", cause="onecycle-overrides-momentum", knob="momentum", harm="nothing",
+        seen="code",
         needs=ONECYCLE, good=0.9, bad="cycles 0.95 to 0.85",
         patch="""\
 -                cycle_momentum=False,
@@ -106,6 +110,7 @@ FAULTS = (
     ),
     Fault(
         id="resize-not-applied", cause="resize-not-applied", knob="progressive_resize", harm="nothing",
+        seen="code", also=("option-not-wired",),
         needs={"progressive_resize": True}, good="size of the epoch", bad="size of epoch 0",
         patch="""\
 -            self.loader_size = size
@@ -114,6 +119,7 @@ FAULTS = (
     ),
     Fault(
         id="rank-seeds", cause="per-rank-seed", knob="seed", harm="nothing",
+        seen="code",
         needs={"world_size": 8}, good="one seed for all ranks", bad="seed + rank",
         patch="""\
 -        generator = torch.Generator().manual_seed(self.args.seed * 1000 + epoch)
@@ -129,6 +135,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-without-buffers", cause="ema-buffers-stale", knob="use_buffers", harm="quality",
+        seen="code",
         needs={"use_ema": True, "ema_decay": 0.95, "ema_every": 1},
         patch="""\
 -            self.ema_model.update_parameters(self.net)
@@ -140,6 +147,7 @@ FAULTS = (
     ),
     Fault(
         id="val-in-train-mode", cause="eval-in-train-mode", knob="model.eval()", harm="metric",
+        seen="code",
         good="model.eval()", bad="missing", needs={"use_ema": False},
         patch="""\
 -        model.eval()
@@ -148,6 +156,7 @@ FAULTS = (
     ),
     Fault(
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="normalise", harm="metric",
+        seen="code",
         good="normalise", bad="raw images", patch="""\
 -                images = normalise(resize(self.val_set.images[start : start + 100], self.loader_size))
 +                images = resize(self.val_set.images[start : start + 100], self.loader_size)
@@ -156,6 +165,7 @@ FAULTS = (
     ),
     Fault(
         id="val-label-map", cause="eval-broken", knob="val labels", harm="metric",
+        seen="code",
         good="same class order", bad="another class order",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -168,6 +178,7 @@ FAULTS = (
     ),
     Fault(
         id="labels-shuffled", cause="labels-shuffled", knob="train labels", harm="quality",
+        seen="code", also=("labels-broken",),
         good="labels of the pictures", bad="labels of other pictures",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -177,6 +188,7 @@ FAULTS = (
     ),
     Fault(
         id="labels-broken", cause="labels-broken", knob="train labels", harm="quality",
+        seen="code", also=("labels-shuffled", "class-imbalance",),
         good="all labels read", bad="unread labels become class 0",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -207,6 +219,7 @@ FAULTS = (
     ),
     Fault(
         id="not-shuffled", cause="data-not-shuffled", knob="shuffle", harm="quality",
+        seen="code",
         good="shuffled every epoch", bad="in folder order",
         patch="""\
 -        order = torch.randperm(len(self.train_set), generator=generator)
@@ -216,6 +229,7 @@ FAULTS = (
     ),
     Fault(
         id="zero-grad-missing", cause="zero-grad-missing", knob="optimizer.zero_grad()", harm="quality",
+        seen="code",
         good="after every step", bad="missing", patch="""\
 -        self.optimizer.zero_grad()
 """,
@@ -223,6 +237,7 @@ FAULTS = (
     ),
     Fault(
         id="accumulation-not-divided", cause="accumulation-not-divided", knob="accumulation_steps", harm="quality",
+        seen="code",
         needs={"accumulation_steps": 4, "gradient_clip": 0.0, "lr": 1.5},
         good="loss / accumulation_steps", bad="loss",
         patch="""\
@@ -239,6 +254,7 @@ FAULTS = (
     ),
     Fault(
         id="clip-before-unscale", cause="clip-before-unscale", knob="gradient_clip", harm="quality",
+        seen="code",
         needs={"amp": True, "gradient_clip": 1.0}, good="unscale_ then clip", bad="clip of scaled gradients",
         patch="""\
 -            self.scaler.unscale_(self.optimizer)
@@ -258,6 +274,7 @@ FAULTS = (
     ),
     Fault(
         id="backbone-not-in-optimizer", cause="params-not-in-optimizer", knob="optimizer", harm="quality",
+        seen="code", also=("frozen-parameters",),
         good="all parameters", bad="self.net.fc only",
         patch="""\
 -        parameters = [p for p in self.net.parameters() if p.requires_grad]
@@ -267,6 +284,7 @@ FAULTS = (
     ),
     Fault(
         id="frozen-backbone", cause="frozen-parameters", knob="requires_grad", harm="quality",
+        seen="code", also=("params-not-in-optimizer",),
         good="all trained", bad="frozen but the head",
         patch="""\
          lr = args.lr
@@ -313,6 +331,7 @@ FAULTS = (
     ),
     Fault(
         id="val-in-train", cause="train-val-leak", knob="split", harm="metric",
+        seen="code",
         needs={"max_samples": 768}, good="split before use", bad="validation pictures among the training ones",
         patch="""\
          self.val_set = make_pictures(args.val_samples, args.num_classes, args.image_size, seed=args.seed + 1)
@@ -327,6 +346,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_workers", harm="time",
+        seen="code",
         good="pictures decoded ahead", bad="decoded in the loop",
         patch="""\
              images, labels = self.train_set.images[index], self.train_set.labels[index]
@@ -337,6 +357,7 @@ FAULTS = (
     ),
     Fault(
         id="mixup-not-wired", cause="option-not-wired", knob="mixup_alpha", harm="nothing",
+        seen="code",
         needs={"mixup_alpha": 0.4, "cutmix_prob": 0.0}, good="mix(images)", bad="never called",
         patch="""\
 -            mixed, other, share = self.mix(images, labels)
@@ -355,6 +376,7 @@ FAULTS = (
     ),
     Fault(
         id="data-repeated", cause="data-repeated", knob="sampler", harm="quality",
+        seen="code", also=("overfitting",),
         needs={"max_samples": 768}, good="the whole set every epoch", bad="the first part again and again",
         patch="""\
 -        return order[rank :: self.world_size]

@@ -26,6 +26,7 @@ FAULTS = (
     ),
     Fault(
         id="curriculum-mismatch", cause="objective-mismatch", knob="curriculum", harm="quality", needs=CURRICULUM,
+        seen="code",
         good="one sigma for masking, model and loss", bad="the curriculum scales the masking only",
         patch="""\
 -        sigma, rate = difficulty * self.noise.total(t), difficulty * self.noise.rate(t)
@@ -45,6 +46,7 @@ FAULTS = (
     ),
     Fault(
         id="curriculum-too-hard", cause="curriculum-too-hard", knob="curriculum", harm="quality", needs=CURRICULUM,
+        seen="code",
         good="up to the full noise", bad="far beyond it, where every residue is hidden",
         patch="""\
 -        return 0.1 + 0.9 * ramp
@@ -54,12 +56,14 @@ FAULTS = (
     ),
     Fault(
         id="warmup-in-micro-steps", cause="schedule-unit-mismatch", knob="warmup", harm="quality",
+        also=("warmup-longer-than-run",),
         good="in optimizer updates", bad="in micro-steps of a long run",
         change=lambda s, rng: {"warmup": s["n_iters"] * rng.choice([4, 8]), "accum": 4},
         needs={"accum": 4}, text="the warm-up counts updates where the plan counted micro-batches, and outlasts the run",
     ),
     Fault(
         id="accumulation-not-done", cause="accumulation-not-done", knob="accum", harm="nothing",
+        seen="code",
         needs={"accum": 4}, good="a step every 4 micro-batches", bad="a step every micro-batch",
         patch="""\
 -        if self.step % accum == 0:
@@ -81,6 +85,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-horizon", cause="ema-horizon-too-long", knob="ema", harm="quality",
+        seen="code",
         change=put(ema=0.9999), good="decay fit for the run, with a ramp", bad="0.9999 without a ramp",
         patch="""\
 -        decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
@@ -90,6 +95,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-bf16", cause="ema-low-precision", knob="ema precision", harm="quality",
+        seen="code",
         needs={"ema": 0.995}, good="float32", bad="bfloat16",
         patch="""\
 -        self.shadow = {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -99,6 +105,7 @@ FAULTS = (
     ),
     Fault(
         id="resume-loses-ema", cause="resume-lost-ema", knob="resume", harm="quality",
+        seen="code",
         resume=True, at=(0.8, 0.9), needs={"ema": 0.999}, good="averaged weights restored", bad="begun again",
         patch="""\
 -        self.ema.shadow, self.ema.updates = state["ema_state_dict"], state["ema_updates"]
@@ -139,6 +146,7 @@ FAULTS = (
     ),
     Fault(
         id="not-shuffled", cause="data-not-shuffled", knob="shuffle", harm="quality",
+        seen="code",
         good="shuffled every epoch", bad="in file order",
         patch="""\
 -        order = torch.randperm(len(self.data), generator=generator)
@@ -174,6 +182,7 @@ FAULTS = (
     ),
     Fault(
         id="head-not-in-optimizer", cause="params-not-in-optimizer", knob="optimizer", harm="quality",
+        seen="code", also=("frozen-parameters",),
         good="all parameters", bad="blocks and embedding forgotten",
         patch="""\
 -            self.model.parameters(),
@@ -185,6 +194,7 @@ FAULTS = (
     ),
     Fault(
         id="schedule-not-wired", cause="option-not-wired", knob="scheduler", harm="quality",
+        also=("schedule-never-decays",),
         needs={"lr": 0.03}, good="scheduler.step()", bad="never called",
         patch="""\
 -            self.scheduler.step()
@@ -193,6 +203,7 @@ FAULTS = (
     ),
     Fault(
         id="eval-too-easy", cause="eval-broken", knob="validation", harm="metric", needs=CURRICULUM,
+        seen="code",
         good="full noise", bad="the noise of the first step",
         patch="""\
 -            return float(self.loss(model, self.held, times, 1.0))
@@ -211,6 +222,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_workers", harm="time",
+        seen="code",
         good="prepared ahead", bad="prepared in the loop",
         patch="""\
              batch = self.data[order[start : start + size]]

@@ -27,6 +27,7 @@ def after_warmup(settings: Settings) -> float:
 FAULTS = (
     Fault(
         id="val-64px", cause="eval-resized-images", knob="validation size", harm="metric",
+        seen="code",
         good="whole pictures", bad="shrunk without antialias before the network",
         patch="""\
 -            sr = torch.cat([model.test(net, part.to(model.device)).cpu() for part in val_lq.split(8)])
@@ -83,6 +84,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-bf16", cause="ema-low-precision", knob="ema precision", harm="quality",
+        seen="code",
         needs={"ema_decay": 0.999, "ema_power": 0.9}, good="float32", bad="bfloat16",
         patch="""\
      model = SRModel(opt, log)
@@ -104,6 +106,7 @@ FAULTS = (
     ),
     Fault(
         id="scale-collapse", cause="loss-scale-collapse", knob="ssimloss", harm="quality",
+        also=("fp16-overflow",),
         needs=FP16 | {"ssim_weight": 0.05},
         good="no square root at zero", bad="square root of a variance that half precision makes zero",
         patch="""\
@@ -116,6 +119,7 @@ FAULTS = (
     ),
     Fault(
         id="fp16-overflow", cause="fp16-overflow", knob="attention scale", harm="crash",
+        also=("attention-logit-growth",),
         needs=FP16, good="logits divided by the root of the head's width", bad="logits multiplied by 4,000",
         patch="""\
      model = SRModel(opt, log)
@@ -127,6 +131,7 @@ FAULTS = (
     ),
     Fault(
         id="pairs-mismatched", cause="labels-shuffled", knob="data pairs", harm="quality",
+        seen="code", also=("labels-broken",),
         good="each input with its own target", bad="targets of other pictures",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -136,6 +141,7 @@ FAULTS = (
     ),
     Fault(
         id="pairs-shifted", cause="labels-broken", knob="data pairs", harm="quality",
+        seen="code", also=("labels-shuffled",),
         good="aligned", bad="shifted by two pixels",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -181,6 +187,7 @@ FAULTS = (
     ),
     Fault(
         id="accumulation-not-done", cause="accumulation-not-done", knob="accum_iter", harm="nothing",
+        seen="code",
         needs={"accum_iter": 4, "batch": 2}, good="4 micro-batches an update", bad="1",
         patch="""\
 -        group = [next(batches) for _ in range(data.accum_iter)]
@@ -190,6 +197,7 @@ FAULTS = (
     ),
     Fault(
         id="psnr-range", cause="metric-invalid", knob="psnr", harm="metric",
+        also=("metric-numerically-broken", "eval-broken",),
         good="values in [0, 1]", bad="a peak of 255 for values in [0, 1]",
         patch="""\
 -            results = {"psnr": psnr(sr, val_gt), "ssim": ssim(sr, val_gt)}
@@ -199,6 +207,7 @@ FAULTS = (
     ),
     Fault(
         id="val-wrong-pairs", cause="eval-broken", knob="validation pairs", harm="metric",
+        seen="code",
         good="each output with its own target", bad="listed in another order",
         patch="""\
              sr = torch.cat([model.test(net, part.to(model.device)).cpu() for part in val_lq.split(8)])
@@ -208,6 +217,7 @@ FAULTS = (
     ),
     Fault(
         id="val-range", cause="eval-normalisation-mismatch", knob="validation input", harm="metric",
+        seen="code",
         good="[0, 1]", bad="[-1, 1]",
         patch="""\
 -            sr = torch.cat([model.test(net, part.to(model.device)).cpu() for part in val_lq.split(8)])
@@ -229,6 +239,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_worker_per_gpu", harm="time",
+        seen="code",
         good="prepared ahead", bad="prepared in the loop",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -248,6 +259,7 @@ FAULTS = (
     ),
     Fault(
         id="body-not-in-optimizer", cause="params-not-in-optimizer", knob="optim_g", harm="quality",
+        also=("frozen-parameters",),
         good="all parameters", bad="only the base and the gate",
         patch="""\
 -            if parameter.requires_grad:
@@ -278,6 +290,7 @@ FAULTS = (
     ),
     Fault(
         id="clip-not-wired", cause="option-not-wired", knob="grad_clip", harm="nothing",
+        seen="code", also=("clip-never-read",),
         needs={"grad_clip": True}, good="clips at 1.0", bad="never read",
         patch="""\
 -        limit = 1.0 if train.grad_clip else float("inf")
@@ -300,6 +313,7 @@ FAULTS = (
     ),
     Fault(
         id="wrong-sign", cause="wrong-loss-sign", knob="loss", harm="quality", good="1 - ssim", bad="ssim",
+        seen="code",
         needs={"ssim_weight": 0.05}, patch="""\
 -            losses["l_g_ssim"] = self.weights["ssim"] * (1 - ssim_map(output, gt).mean())
 +            losses["l_g_ssim"] = self.weights["ssim"] * (1 + 30 * ssim_map(output, gt).mean())

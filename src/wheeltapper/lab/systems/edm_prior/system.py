@@ -24,7 +24,7 @@ SMALL: Settings = {
     "max_files_per_domain": 300,
     "max_steps": 400,
     "batch_size": 8,
-    "learning_rate": 4e-3,
+    "learning_rate": 1e-2,
     "gradient_accumulation_steps": 1,
     "model_channels": 12,
     "num_blocks": 1,
