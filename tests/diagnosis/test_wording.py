@@ -10,9 +10,12 @@ from wheeltapper import api
 from wheeltapper.diagnosis import wording
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, BestCheckpoint, Expected, Missing, RankedCause
 from wheeltapper.finding import Evidence, Finding, Remedy
+from wheeltapper.run.merge import merge
+from wheeltapper.signals import Signals
 
 ILL = Finding("diverged", "train/loss rose from 1 to 9 since step 40", "ill", "is-p", series="train/loss")
 FOR = Evidence(2.0, "it broke at the highest rate so far", "rate")
+NOTHING = Signals(merge([], name="run", root="."))
 ASK = Missing("the gradient norm before clipping", "whether the norm rose before the loss did")
 
 
@@ -31,7 +34,7 @@ def test_a_leading_cause_is_named_with_what_speaks_for_it() -> None:
         "The rate is too high (70%): it broke at the highest rate so far",
         "or OneCycleLR overruns (20%)",
     )
-    assert wording.todo("ill", ranked, None, [ASK]) == (
+    assert wording.todo("ill", ranked, None, [ASK], NOTHING) == (
         "Mend a.",
         "To prove it: fork and see.",
         "Log the gradient norm before clipping (whether the norm rose before the loss did).",
@@ -50,7 +53,7 @@ def test_a_leading_cause_is_named_with_what_speaks_for_it() -> None:
 def test_a_cause_that_does_not_lead_is_not_treated(ranked: tuple[RankedCause, ...]) -> None:
     (line,) = wording.why("ill", [ILL], ranked, ())
     assert line.startswith("The cause is open: the rate is too high")
-    assert not any(step.startswith("Mend") for step in wording.todo("ill", ranked, None, [ASK]))
+    assert not any(step.startswith("Mend") for step in wording.todo("ill", ranked, None, [ASK], NOTHING))
 
 
 def test_the_headline_is_not_said_again() -> None:
@@ -62,7 +65,7 @@ def test_the_headline_is_not_said_again() -> None:
 
 def test_a_settled_cause_asks_for_no_more_logging() -> None:
     best = BestCheckpoint("ckpt/11.pt", 11, "val/accuracy", 34.39, "best val/accuracy", exists=True)
-    assert wording.todo("ill", (cause("a", "The rate is too high", 0.95, FOR), other(0.05)), best, [ASK]) == (
+    assert wording.todo("ill", (cause("a", "The rate is too high", 0.95, FOR), other(0.05)), best, [ASK], NOTHING) == (
         "Keep ckpt/11.pt (val/accuracy 34.39).",
         "Mend a.",
     )
@@ -78,3 +81,26 @@ def test_too_few_values_are_not_called_no_values(tmp_path: Path) -> None:
     (diagnosis,) = api.diagnose(tmp_path / "one.csv")
     assert diagnosis.headline == "Cannot tell: no series holds more than 1 value, too few to judge"
     assert diagnosis.why == ()
+    assert diagnosis.todo == ("Come back when more of the run is logged.",)
+
+
+def test_a_config_alone_asks_for_the_log_and_for_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("lr: 0.1\nbatch_size: 32\nepochs: 3\n")
+    (diagnosis,) = api.diagnose(tmp_path)
+    assert diagnosis.verdict == "cannot-tell"
+    assert [line.split(";")[0] for line in diagnosis.todo] == ["Give the log of the run as well"]
+
+
+def test_what_could_not_be_read_is_said_in_the_headline(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("loss: 0.5 " * 2_000_000 + "\n")
+    (diagnosis,) = api.diagnose(tmp_path / "train.log")
+    assert "could be read (" in diagnosis.headline
+    assert "a line of 20.0 MB was left out" in diagnosis.headline
+
+
+def test_one_finding_is_told_once() -> None:
+    proof = Finding("ema", "The average lasts longer than the run.", "ill", "is")
+    ranked = (cause("a", "The average is too long", 0.95, Evidence(7.0, proof.summary, "proof")), other(0.05))
+    assert wording.why("ill", [ILL, proof], ranked, ()) == (
+        "The average is too long (95%): The average lasts longer than the run",
+    )

@@ -16,17 +16,24 @@ def headline(verdict: Verdict, findings: Sequence[Finding], signals: Signals) ->
     """One sentence, without its full stop: it stands alone."""
     if verdict == "ill":
         first = next(f for f in findings if f.severity == "ill" and f.grade != "suspected")
-        return first.summary
+        return first.summary.rstrip(".")
     learned = signals.get("learned")
     if verdict == "sound":
         return f"Nothing is wrong that this record can show: {learned.why}"
     suspected = next((f for f in findings if f.severity == "ill"), None)
     if suspected is not None:
-        return f"Cannot tell: {suspected.summary}"
-    longest = max((len(series) for series in signals.run.series.values()), default=0)
+        return f"Cannot tell: {suspected.summary.rstrip('.')}"
+    longest = _longest(signals)
     if 0 < longest < FEWEST:
         return f"Cannot tell: no series holds more than {longest} value{'s' if longest > 1 else ''}, too few to judge"
+    lost = next((note for note in signals.run.notes if note.level == "lost"), None)
+    if not longest and lost is not None:
+        return f"Cannot tell: no loss and no metric could be read ({lost.file}: {lost.text})"
     return f"Cannot tell: {learned.why}"
+
+
+def _longest(signals: Signals) -> int:
+    return max((len(series) for series in signals.run.series.values()), default=0)
 
 
 def why(
@@ -43,11 +50,11 @@ def why(
         named = [c for c in ranked if c.id != SOMETHING_ELSE]
         if leading(ranked) is not None:
             lines += [f"or {_lower(c.title)} ({c.probability:.0%})" for c in named[1:2] if c.probability >= 0.1]
-        lines += [f.summary for f in others[:1]]
+        lines += [f.summary for f in others if f.summary not in lines[0]][:1]
     else:
         lines += [f.summary for f in findings if f.severity == "watch"][:2]
         lines += [_sentence(e.why) for e in expected][:2]
-    return tuple(lines[:3])
+    return tuple(line.rstrip(".") for line in lines[:3])
 
 
 def leading(ranked: Sequence[RankedCause]) -> RankedCause | None:
@@ -96,10 +103,19 @@ def _sentence(text: str) -> str:
 
 
 def todo(
-    verdict: Verdict, ranked: Sequence[RankedCause], best: BestCheckpoint | None, missing: Sequence[Missing]
+    verdict: Verdict,
+    ranked: Sequence[RankedCause],
+    best: BestCheckpoint | None,
+    missing: Sequence[Missing],
+    signals: Signals,
 ) -> tuple[str, ...]:
     """What to do next, most useful first."""
     out: list[str] = []
+    longest = _longest(signals)
+    if verdict == "cannot-tell" and not longest:
+        return ("Give the log of the run as well; `wheeltapper check` judges a config or a script without one.",)
+    if verdict == "cannot-tell" and longest < FEWEST:
+        return ("Come back when more of the run is logged.",)
     top = leading(ranked)
     if verdict == "ill":
         if best is not None and best.exists and best.path:
