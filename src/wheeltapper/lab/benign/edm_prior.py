@@ -12,8 +12,8 @@ Benign = partial(faults.Benign, system="edm-prior")
 # fmt: off
 BENIGN = (
     Benign(
-        id="noisy-loss", looks_like="lr-too-high", change=put(batch_size=2),
-        text="losses of single batches of two swing by factors because sigma does (case 000)",
+        id="noisy-loss", looks_like="lr-too-high", change=put(batch_size=5),
+        text="losses of single batches of five swing by factors because sigma does (case 000)",
     ),
     Benign(
         id="unweighted-loss", looks_like="lr-too-high",

@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         id="schedule-not-wired", cause="option-not-wired", knob="lr_scheduler", harm="quality",
         seen="code", also=("schedule-never-decays",),
-        needs=COSINE | {"learning_rate": 0.012, "ema_decay": 0.8}, good="the schedule sets the LR", bad="constant LR",
+        needs=COSINE | {"learning_rate": 0.02, "ema_decay": 0.8}, good="the schedule sets the LR", bad="constant LR",
         patch="""\
 -        for group in self.optimizer.param_groups:
 -            group["lr"] = self.learning_rate()
@@ -123,8 +123,8 @@ FAULTS = (
     ),
     Fault(
         id="lr-too-high", cause="lr-too-high", knob="learning_rate", harm="quality",
-        change=times("learning_rate", 20, 100), needs={"gradient_clip_norm": 100.0},
-        onset=after_warmup, text="LR 20 to 100 times too high",
+        change=times("learning_rate", 8, 50), needs={"gradient_clip_norm": 100.0},
+        onset=after_warmup, text="LR 8 to 50 times too high",
     ),
     Fault(
         id="lr-too-low", cause="lr-too-low", knob="learning_rate", harm="quality",
@@ -238,7 +238,7 @@ FAULTS = (
     ),
     Fault(
         id="no-warmup", cause="no-warmup", knob="warmup_steps", harm="quality",
-        needs={"learning_rate": 0.05, "warmup_steps": 60, "gradient_clip_norm": 100.0}, change=put(warmup_steps=0),
+        needs={"learning_rate": 0.03, "warmup_steps": 60, "gradient_clip_norm": 100.0}, change=put(warmup_steps=0),
         text="a high LR from the first step on",
     ),
 )
