@@ -63,6 +63,6 @@ def make_run(
 def ask_sign(sign_id: str, run: Run) -> list[Answer]:
     """What one sign says about a run."""
     for sign in signs():
-        if sign.ID == sign_id:
+        if sign_id == sign.ID:
             return ask(sign, Signals(run))
     raise KeyError(f"there is no sign {sign_id!r}; there are: {', '.join(s.ID for s in signs())}")
