@@ -16,7 +16,7 @@ from wheeltapper.signals import Signals
 ILL = Finding("diverged", "train/loss rose from 1 to 9 since step 40", "ill", "is-p", series="train/loss")
 FOR = Evidence(2.0, "it broke at the highest rate so far", "rate")
 NOTHING = Signals(merge([], name="run", root="."))
-ASK = Missing("the gradient norm before clipping", "whether the norm rose before the loss did")
+ASK = Missing("the gradient norm before clipping", "whether the norm rose before the loss did", bits=1.0)
 
 
 def cause(id: str, title: str, share: float, *evidence: Evidence) -> RankedCause:
@@ -53,7 +53,9 @@ def test_a_leading_cause_is_named_with_what_speaks_for_it() -> None:
 def test_a_cause_that_does_not_lead_is_not_treated(ranked: tuple[RankedCause, ...]) -> None:
     (line,) = wording.why("ill", [ILL], ranked, ())
     assert line.startswith("The cause is open: the rate is too high")
-    assert not any(step.startswith("Mend") for step in wording.todo("ill", ranked, None, [ASK], NOTHING))
+    steps = wording.todo("ill", ranked, None, [ASK], NOTHING)
+    assert steps[0] == "To test the likeliest cause: fork and see."
+    assert not any(step.startswith("Mend") for step in steps)
 
 
 def test_the_headline_is_not_said_again() -> None:

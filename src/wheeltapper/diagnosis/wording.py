@@ -124,7 +124,12 @@ def todo(
             out += [r.text for r in top.remedies[:1]]
             if top.probability < 0.9 and top.trial:
                 out.append(f"To prove it: {top.trial.rstrip('.')}.")
+    if verdict == "cannot-tell" or top is None:
+        # No remedy while it is open whether the run is ill, or why: what would decide comes first.
+        likeliest = next((c for c in ranked if c.id != SOMETHING_ELSE and c.trial), None)
+        out += [f"To test the likeliest cause: {likeliest.trial.rstrip('.')}."] if likeliest is not None else []
     # What would decide between causes is worth asking for only while there is something to decide.
     if verdict == "cannot-tell" or (verdict == "ill" and (top is None or top.probability < 0.9)) or not out:
-        out += [f"Log {m.what} ({m.why})." for m in missing[:2] if not m.what.startswith("a trial")]
+        # Below one bit it decides nothing between causes.
+        out += [f"Log {m.what} ({m.why})." for m in missing[:2] if m.bits >= 1 and not m.what.startswith("a trial")]
     return tuple(dict.fromkeys(out))[:4]
