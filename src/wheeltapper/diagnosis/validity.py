@@ -38,11 +38,9 @@ def _judge(series: Series, signals: Signals, findings: Sequence[Finding]) -> Met
             return MetricVerdict(series.name, "no", finding.summary, finding.numbers.get("baseline"))
         if finding.id == "constant-metric" and finding.severity == "ill":
             return MetricVerdict(series.name, "no", finding.summary)
-    broken = [f for f in findings if f.id == "below-baseline" and f.series]
-    if broken and series.split in ("val", "test") and series.quantity != "loss":
-        return MetricVerdict(
-            series.name, "no", f"it comes from the evaluation that gives {broken[0].series} below its baseline"
-        )
+    broken = [f for f in findings if f.id in ("below-baseline", "never-left-zero") and f.severity == "ill" and f.series]
+    if broken and series.split in ("val", "test"):
+        return MetricVerdict(series.name, "no", f"it comes from the evaluation in question: {broken[0].summary}")
     if int(series.finite.sum()) < 2:
         return MetricVerdict(series.name, "cannot-tell", f"{int(series.finite.sum())} finite values")
     best_so_far = _best_so_far(series)
