@@ -75,7 +75,7 @@ def test_a_settled_cause_asks_for_no_more_logging() -> None:
 
 def test_what_is_normal_is_one_sentence() -> None:
     normal = Expected("noise", "No new best is expected on noise", "no new best in 6 evaluations is expected")
-    assert wording.why("sound", [], (), [normal]) == ("No new best in 6 evaluations is expected",)
+    assert wording.why("sound", [], (), [normal]) == ("no new best in 6 evaluations is expected",)
 
 
 def test_too_few_values_are_not_called_no_values(tmp_path: Path) -> None:

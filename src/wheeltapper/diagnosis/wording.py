@@ -53,7 +53,7 @@ def why(
         lines += [f.summary for f in others if f.summary not in lines[0]][:1]
     else:
         lines += [f.summary for f in findings if f.severity == "watch"][:2]
-        lines += [_sentence(e.why) for e in expected][:2]
+        lines += [e.why for e in expected][:2]
     return tuple(line.rstrip(".") for line in lines[:3])
 
 
@@ -96,10 +96,6 @@ def _lower(text: str) -> str:
     word = text.split(" ", 1)[0]
     named = any(c.isupper() for c in word[1:]) or word.endswith("'s")
     return text if named else text[:1].lower() + text[1:]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def todo(
