@@ -40,7 +40,7 @@ def running_median(x: Floats, width: int) -> Floats:
     half = width // 2
     padded = np.concatenate([np.full(half, np.nan), x, np.full(half, np.nan)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, width)
-    stride = max(1, math.ceil(n * width / 2_000_000))
+    stride = max(1, math.ceil(n * width / 1_000_000))
     spots = np.unique(np.concatenate([np.arange(0, n, stride), [n - 1]]))
     inside = (spots >= half) & (spots < n - half)
     out = np.empty(len(spots))
