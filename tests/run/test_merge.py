@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -128,3 +129,19 @@ def test_clocks_do_not_mix() -> None:
         _ = At(4000, "step") > At(3, "epoch")
     converted = At(4000, "step").to(Conversion("step", "epoch", 1 / 1000, "1000 steps per epoch"))
     assert converted == At(4, "epoch")
+
+
+def test_thousands_of_launches_cost_no_more_than_their_points() -> None:
+    """Each resume begins one step after the one before and says so; comparing all with all took minutes."""
+    launches = 3000
+    at = [float(step) for first in range(launches) for step in range(first, first + 4)]
+    events = tuple(Event("resume", "resumed", "a.log", 4 * i + 1) for i in range(1, launches))
+    begun = time.process_time()
+    run = run_of(points("loss", at, [math.sin(i) for i in range(len(at))]), events=events)
+    assert time.process_time() - begun < 10
+    live = run.series["train/loss"]
+    assert live.at.tolist() == [float(step) for step in range(launches + 3)]
+    assert live.lines[:3].tolist() == [1, 5, 9]
+    assert len(run.segments) == launches
+    assert [s.dead_from for s in run.segments[-3:]] == [launches - 2.0, launches - 1.0, None]
+    assert sum(len(branch) for branch in run.dead["train/loss"]) == len(at) - len(live)

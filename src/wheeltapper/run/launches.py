@@ -27,18 +27,17 @@ def find_launches(points: list[Points], events: tuple[Event, ...]) -> tuple[dict
             for e in events
             if e.file == file and e.kind in ("resume", "start") and first_line < e.line <= last_line
         }
-        for line in words:  # a launch that says so; unless a fall nearby already marks it
-            if not any(_same_gap(members, line, cut) for cut in cuts):
+        known = np.sort(np.concatenate([p.lines for p in members]))
+        gaps = set(np.searchsorted(known, cuts).tolist())
+        for line in words:  # a launch that says so; unless a fall between the same two points already marks it
+            gap = int(np.searchsorted(known, line))
+            if gap not in gaps:
+                gaps.add(gap)
                 cuts.append(line)
         lines = np.unique(np.asarray([first_line, *cuts], dtype=np.int64))
         starts[file] = (lines, len(segments))
         segments += _segments_of(file, members, lines, len(segments))
     return starts, tuple(segments)
-
-
-def _same_gap(members: list[Points], a: int, b: int) -> bool:
-    low, high = min(a, b), max(a, b)
-    return not any(bool(np.any((p.lines >= low) & (p.lines < high))) for p in members)
 
 
 def _cut_lines(members: list[Points]) -> list[int]:
@@ -79,14 +78,15 @@ def _segments_of(file: str, members: list[Points], lines: Any, base: int) -> lis
     clock = main.clock
     out: list[Segment] = []
     begin: float | None = None
-    for k, line in enumerate(lines.tolist()):
-        stop = int(lines[k + 1]) if k + 1 < len(lines) else np.iinfo(np.int64).max
-        spots = [p.at[(p.lines >= line) & (p.lines < stop)] for p in members if p.clock == clock]
-        inside = np.concatenate(spots) if spots else np.empty(0)
-        inside = inside[np.isfinite(inside)]
-        if not len(inside):
+    at = np.concatenate([p.at for p in members if p.clock == clock])
+    launch = np.searchsorted(lines, np.concatenate([p.lines for p in members if p.clock == clock]), side="right") - 1
+    sound = np.isfinite(at) & (launch >= 0)
+    lows, highs = np.full(len(lines), np.inf), np.full(len(lines), -np.inf)
+    np.minimum.at(lows, launch[sound], at[sound])
+    np.maximum.at(highs, launch[sound], at[sound])
+    for line, low, high in zip(lines.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        if low > high:  # no position in it
             continue
-        low, high = float(inside.min()), float(inside.max())
         begin = low if begin is None else begin
         if not out:
             kind, why = "first", "the first line with values"

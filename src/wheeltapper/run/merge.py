@@ -7,6 +7,7 @@ that tell the same thing twice are recognised by their values and kept once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -132,9 +133,10 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 def _chunks(p: Points, launches: dict[str, Any]) -> list[_Chunk]:
     lines, base = launches[p.file]
     launch = base + np.searchsorted(lines, p.lines, side="right") - 1
+    order = np.argsort(launch, kind="stable")
+    numbers, begins = np.unique(launch[order], return_index=True)
     out = []
-    for number in np.unique(launch).tolist():
-        keep = np.flatnonzero(launch == number)
+    for number, keep in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
         if len(keep) > 1 and bool(np.any(np.diff(p.at[keep]) < 0)):
             keep = keep[np.argsort(p.at[keep], kind="stable")]  # lines out of order within a launch
         out.append(
@@ -153,7 +155,8 @@ def _chunks(p: Points, launches: dict[str, Any]) -> list[_Chunk]:
 def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[list[_Chunk], list[_Chunk], list[Note]]:
     """Live chunks in order, overwritten chunks, and notes on what was told twice."""
     chunks = [chunk for column in columns for chunk in column]
-    live: list[_Chunk] = []
+    live: list[_Chunk] = []  # by their first position
+    reach: list[float] = []  # how far the live chunks up to each go, so that only the later ones are looked at
     dead: list[_Chunk] = []
     notes: list[Note] = []
     displaced = _displaced_launches(segments)
@@ -172,9 +175,10 @@ def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[
             dead.append(chunk)
             continue
         start = float(chunk.at[0])
+        first = bisect_left(reach, start)
         kept: list[_Chunk] = []
         copy = False
-        for old in live:
+        for old in live[first:]:
             overlap = old.at >= start
             if not np.any(overlap):
                 kept.append(old)
@@ -193,7 +197,10 @@ def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[
                 kept.append(chunk.cut(new))
         else:
             kept.append(chunk)
-        live = sorted(kept, key=lambda c: float(c.at[0]))
+        kept.sort(key=lambda c: float(c.at[0]))
+        live[first:], reach[first:] = kept, []
+        for old in kept:
+            reach.append(max(reach[-1] if reach else -np.inf, float(np.fmax.reduce(old.at))))
     return live, dead, notes
 
 
@@ -217,8 +224,11 @@ def _displaced_launches(segments: tuple[Segment, ...]) -> set[int]:
 
 
 def _without_repeats(chunk: _Chunk) -> tuple[_Chunk, int]:
+    still = chunk.at[1:] == chunk.at[:-1]
+    if not still.any():
+        return chunk, 0
     same = np.zeros(len(chunk.at), dtype=bool)
-    same[1:] = (np.diff(chunk.at) == 0) & _equal(chunk.values[1:], chunk.values[:-1])
+    same[1:] = still & _equal(chunk.values[1:], chunk.values[:-1])
     return (chunk.cut(~same), int(same.sum())) if np.any(same) else (chunk, 0)
 
 
@@ -352,10 +362,12 @@ def _same_scale(series: dict[str, Series]) -> dict[str, Series]:
 
 def _dead_from(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     out = []
-    for i, segment in enumerate(segments):
-        later = [s.start for s in segments[i + 1 :] if s.clock == segment.clock and s.start <= segment.end]
-        out.append(replace(segment, dead_from=min(later)) if later else segment)
-    return tuple(out)
+    later: dict[str, float] = {}  # the lowest start of the launches after, by clock
+    for segment in reversed(segments):
+        lowest = later.get(segment.clock, np.inf)
+        out.append(replace(segment, dead_from=lowest) if lowest <= segment.end else segment)
+        later[segment.clock] = min(lowest, segment.start)
+    return tuple(reversed(out))
 
 
 def _facts(readings: Sequence[Reading], series: dict[str, Series]) -> dict[str, Fact]:
