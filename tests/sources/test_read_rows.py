@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wheeltapper.sources import _csv, _jsonl
+from wheeltapper.sources import _csv, _jsonl, generic_jsonl
 from wheeltapper.sources._blocks import blocks
 from wheeltapper.sources._clocks import clocks_of, counted_anew, duration, steps_per_epoch
-from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
+from wheeltapper.sources._table import HOLE, MOST_COLUMNS, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
 from wheeltapper.sources.record import Note
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -205,3 +207,51 @@ def test_an_unreadable_file_is_a_note(tmp_path: Path) -> None:
     notes: list[Note] = []
     assert list(blocks(tmp_path, notes)) == []
     assert notes[0].level == "lost"
+
+
+@pytest.mark.parametrize("row", ['{"step": %d, "k%d": 1.5}\n', '{"step": %d, "loss": 1, "m": {"k%d": 1.5}}\n'])
+def test_a_new_key_on_every_line_costs_what_it_says(tmp_path: Path, row: str) -> None:
+    rows = MOST_COLUMNS + 2000
+    file = tmp_path / "log.jsonl"
+    file.write_text("".join(row % (i, i) for i in range(rows)))
+    tracemalloc.start()
+    (reading,) = generic_jsonl.read(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000_000  # dense columns would take rows times columns: a gigabyte
+    thin = [p for p in reading.points if p.name != "loss"]
+    assert [(p.values[0], p.at[0], p.lines[0]) for p in thin[:2]] == [(1.5, 0, 1), (1.5, 1, 2)]
+    assert MOST_COLUMNS - 2 <= len(thin) <= MOST_COLUMNS
+    (lost,) = [note for note in reading.notes if note.level == "lost"]
+    assert f"{rows - len(thin):,} that came later are left out" in lost.text
+
+
+def test_a_thin_column_reads_like_any_other() -> None:
+    builder = TableBuilder("f")
+    for i in range(100):
+        builder.add(i + 1, [("step", i), *([("val", -i)] if i in (7, 90) else [])])
+    sparse = np.full(100, HOLE)
+    sparse[3] = np.nan
+    builder.add_columns(np.arange(101, 201), {"step": np.arange(100.0), "val": sparse, "none": np.full(100, HOLE)})
+    table = builder.table()
+    assert list(table.columns) == ["step", "val"]
+    whole = table.columns["val"]
+    assert np.flatnonzero(whole != HOLE).tolist() == [7, 90, 103]
+    (val,) = table.points("row", np.arange(200.0), skip={"step"})
+    np.testing.assert_array_equal(val.values, [-7, -90, np.nan])
+    assert val.at.tolist() == [7, 90, 103]
+    half = np.arange(200) >= 50
+    (late,) = table.points("row", np.arange(200.0), skip={"step"}, rows=half)
+    (part,) = table.part(half).points("row", np.arange(150.0), skip={"step"})
+    assert late.lines.tolist() == part.lines.tolist() == [91, 104]
+    assert part.at.tolist() == [40, 53]
+
+
+def test_names_of_many_columns_are_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    file.write_text("loss,loss (2),loss,loss\n1,2,3,4\n")
+    assert [c[0] for c in _csv.read_table(file).columns.values()] == [1, 2, 3, 4]
+    file.write_text("key=1, " * 40_000)
+    begun = time.process_time()
+    _csv.read_table(file)
+    assert time.process_time() - begun < 3

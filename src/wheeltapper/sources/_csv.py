@@ -56,6 +56,7 @@ class _Reader:
         self.builder = builder
         self.delimiter = delimiter
         self.header = header
+        self.names = frozenset(header or ())
         self.comment = comment.encode() if comment else None
         self.decimal_comma = False
 
@@ -102,20 +103,24 @@ class _Reader:
             self._name(cells, line)
             return True
         self.builder.count("the table has no header; columns go by their number", line, "info")
-        self.header = [f"column {i}" for i in range(1, len(cells) + 1)]
+        self._call([f"column {i}" for i in range(1, len(cells) + 1)])
         return False
 
     def _name(self, cells: list[str], line: int) -> None:
-        names: list[str] = []
+        names: dict[str, int] = {}  # how often each was met, in order
         for i, cell in enumerate(cells, 1):
             name = cell or f"column {i}"
-            if name in names:
-                name = f"{name} ({names.count(name) + 1})"
+            while name in names:
+                names[name] += 1
+                name = f"{name} ({names[name]})"
                 self.builder.count("a column name stands twice in the header; the second is numbered", line, "info")
-            names.append(name)
+            names[name] = 1
         while names and not cells[len(names) - 1] and len(names) > 1:
-            names.pop()  # a delimiter at the end of the header
-        self.header = names
+            names.popitem()  # a delimiter at the end of the header
+        self._call(list(names))
+
+    def _call(self, names: list[str]) -> None:
+        self.header, self.names = names, frozenset(names)
 
     def _is_header(self, cells: list[str]) -> bool:
         said = [cell for cell in cells if cell.lower() not in EMPTY]
@@ -182,8 +187,7 @@ class _Reader:
         return column
 
     def _add(self, first: int, rows: int, columns: dict[str, Floats]) -> None:
-        said = {name: column for name, column in columns.items() if bool((column != HOLE).any())}
-        self.builder.add_columns(np.arange(first, first + rows, dtype=np.int64), said)
+        self.builder.add_columns(np.arange(first, first + rows, dtype=np.int64), columns)
 
     def _unit(self, name: str, cell: str) -> None:
         if cell[-1] in "%BsW" and (found := measure(cell)) is not None:
@@ -241,7 +245,7 @@ class _Reader:
     def _again(self, cells: list[str], line: int) -> bool:
         """A header in the middle: another launch wrote to the same file, perhaps with other columns."""
         assert self.header is not None
-        shared = len(set(cells) & set(self.header))
+        shared = len(self.names.intersection(cells))
         if not shared or 2 * shared < min(len(cells), len(self.header)) or not self._is_header(cells):
             return False
         if self.builder.rows:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.sources._clocks import clocks_of
-from wheeltapper.sources._table import HOLE, Stated, Table
+from wheeltapper.sources._table import HOLE, Mask, Stated, Table
 from wheeltapper.sources.record import Points, Reading
 
 SPLIT_COLUMNS = {"split", "mode", "phase", "stage", "set", "subset", "type", "dataset", "partition", "kind"}
@@ -25,8 +25,6 @@ RUN_COLUMNS = {
     "fold", "seed",
 }  # fmt: skip
 MOST_RUNS = 1000
-
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def readings_of_table(table: Table, format: str) -> list[Reading]:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks
-from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
+from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder, column_of
 from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Floats
 
@@ -117,33 +117,33 @@ def _fast(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> bo
     count = body.count(b"\n") + 1
     if len(rows) != count:
         return False
-    columns: dict[str, Floats] = {}
+    whole: dict[str, Floats] = {}
     plain = schema.of_kind(NUMBER)
     if plain:
         # One tuple a row and one pass over all: half the time of a pass for every column.
         cells: Iterable[Any] = map(attrgetter(*(field for _, field in plain)), rows)
         cells = chain.from_iterable(cells) if len(plain) > 1 else cells
         grid = np.fromiter(cells, np.float64, count * len(plain)).reshape(count, len(plain))
-        columns = {key: np.ascontiguousarray(grid[:, i]) for i, (key, _) in enumerate(plain)}
+        whole = {key: np.ascontiguousarray(grid[:, i]) for i, (key, _) in enumerate(plain)}
     for key, field in schema.of_kind(NULLABLE):
         values = (HOLE if v is None else v for v in map(attrgetter(field), rows))
-        columns[key] = np.fromiter(values, np.float64, count)
+        whole[key] = np.fromiter(values, np.float64, count)
     if marked:
-        columns = {_as_written(key): _unmarked(column) for key, column in columns.items()}
+        whole = {_as_written(key): _unmarked(column) for key, column in whole.items()}
     base = builder.rows
+    inner: dict[str, dict[int, float]] = {}
     for key, field in schema.of_kind(LOOSE):
         for row, value in enumerate(map(attrgetter(field), rows)):
             if value is HOLE or value == HOLE:
                 continue
             for name, found in flat(_as_written(key) if marked else key, value):
                 if isinstance(found, float):
-                    if name not in columns:
-                        columns[name] = np.full(count, HOLE)
-                    columns[name][row] = _MARK_VALUE.get(found, found) if marked else found
+                    track = whole[name] if name in whole else inner.setdefault(name, {})
+                    track[row] = _MARK_VALUE.get(found, found) if marked else found
                 else:
                     _say(builder, name, _as_written(found) if marked and found else found, first + row, base + row)
     lines = np.arange(first, first + count, dtype=np.int64)
-    builder.add_columns(lines, {k: c for k, c in columns.items() if bool((c != HOLE).any())})
+    builder.add_columns(lines, {**whole, **{name: column_of(track, count) for name, track in inner.items()}})
     return True
 
 

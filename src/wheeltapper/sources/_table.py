@@ -16,12 +16,21 @@ import numpy as np
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.sources.record import ClockName, Event, Fact, Floats, Ints, Note, Points, Reading, Window
 
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
 HOLE = -7.7701e-301  # no run logs it; as text it survives any number parser unchanged
 NAN_MARK = -7.7702e-301  # stand-ins for what JSON cannot say, replaced after parsing
 POS_MARK = -7.7703e-301
 NEG_MARK = -7.7704e-301
 TEXT_LIMIT = 1 << 20  # of one cell: an echoed configuration is some 100 KB
 MANY_TEXTS = 1_000_000  # cells of one column that are words; further ones are not kept
+# A few numbers on each tensor of a large model make some thousand columns. A file with many more names its rows
+# by its keys; every column costs about a kilobyte, however little it says.
+MOST_COLUMNS = 10_000
+MOST_COUNTED = 100_000  # names of columns left out that are told apart to count them
+MOST_COUNTS = 200  # kinds of damage, or columns of words, told one by one; a reader of notes stops long before
+OPEN_ROWS = 1 << 14  # rows held as Python numbers, which take ten times the memory of a column
+THIN = 8  # a column that fewer than one row in so many tells is kept as rows and values
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +64,47 @@ class Words:
         return zip(self.rows, self.cells, strict=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Thin:
+    """A column that few rows tell: its memory follows what it says, not the length of the table."""
+
+    rows: Ints
+    values: Floats
+
+    def whole(self, length: int) -> Floats:
+        column = np.full(length, HOLE)
+        column[self.rows] = self.values
+        return column
+
+
+class Columns(Mapping[str, Floats]):
+    """Columns by name. A thin one is made whole whenever it is asked for, and not kept so."""
+
+    def __init__(self, length: int, kept: dict[str, Floats | Thin]) -> None:
+        self._length = length
+        self.kept = kept
+
+    def __getitem__(self, name: str) -> Floats:
+        column = self.kept[name]
+        return column.whole(self._length) if isinstance(column, Thin) else column
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.kept
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
 @dataclass(slots=True)
 class Table:
     """Columns over rows. `texts` keeps cells that are not numbers, by column and row."""
 
     file: str
     lines: Ints
-    columns: dict[str, Floats]
+    columns: Mapping[str, Floats]
     texts: dict[str, Words] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -80,7 +123,7 @@ class Table:
         values = self.columns.get(name)
         return np.empty(0) if values is None else values[values != HOLE]
 
-    def part(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Table:
+    def part(self, rows: Mask) -> Table:
         """The table of some of its rows, without the notes and events, which are the whole file's."""
         place = np.cumsum(rows) - 1
         texts: dict[str, Words] = {}
@@ -88,8 +131,18 @@ class Table:
             for row, cell in words.items():
                 if row < len(rows) and rows[row]:
                     texts.setdefault(name, Words()).add(int(place[row]), cell)
-        columns = {name: column[rows] for name, column in self.columns.items()}
-        return Table(self.file, self.lines[rows], columns, texts, units=self.units)
+        columns: dict[str, Floats | Thin] = {}
+        for name, column in self._kept().items():
+            if isinstance(column, Thin):
+                here = rows[column.rows]
+                columns[name] = Thin(place[column.rows[here]], column.values[here])
+            else:
+                columns[name] = column[rows]
+        lines = self.lines[rows]
+        return Table(self.file, lines, Columns(len(lines), columns), texts, units=self.units)
+
+    def _kept(self) -> Mapping[str, Floats | Thin]:
+        return self.columns.kept if isinstance(self.columns, Columns) else self.columns
 
     def fact(self, name: str, column: str) -> list[Fact]:
         """The last finite value of a column that repeats a constant of the run, with its line."""
@@ -110,31 +163,27 @@ class Table:
         *,
         skip: Iterable[str] = (),
         stated: Stated | Callable[[str], Stated] = NOTHING_STATED,
-        rows: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None,
+        rows: Mask | None = None,
     ) -> tuple[Points, ...]:
         """Every column as a series. `rows` limits it to some rows. Full columns share their positions."""
         clocks = clocks or {}
         left_out = set(skip)
         out = []
         shared: dict[bytes, tuple[Floats, Ints, dict[ClockName, Floats]]] = {}
-        for name, column in self.columns.items():
+        for name, column in self._kept().items():
             if name in left_out:
                 continue
-            here = column != HOLE
-            if rows is not None:
-                here &= rows
-            key = b"" if bool(here.all()) else np.packbits(here).tobytes()
-            if key and not bool(here.any()):
+            pick, key, values = _said(column, rows)
+            if not len(values):
                 continue
             if key not in shared:
-                pick = here if key else slice(None)
                 shared[key] = at[pick], self.lines[pick], {c: track[pick] for c, track in clocks.items()}
             positions, lines, others = shared[key]
             says = stated if isinstance(stated, Stated) else stated(name)
             out.append(
                 Points(
                     name=name.strip(),
-                    values=column[here] if key else column,
+                    values=values,
                     at=positions,
                     clock=clock,
                     file=self.file,
@@ -152,14 +201,15 @@ class Table:
         """What the cells that are words say, one Note a column: nothing is lost silently."""
         left_out = set(skip)
         out = []
-        for name, words in self.texts.items():
-            if name in left_out or not len(words):
-                continue
+        told = [(name, words) for name, words in self.texts.items() if name not in left_out and len(words)]
+        for name, words in told[:MOST_COUNTS]:
             first, last = words.cells[0][:60], words.cells[-1][:60]
             shown = f"{first!r} ... {last!r}" if len(words) > 1 else f"{first!r}"
             number = f"{len(words):,} cells" + (" or more" if len(words) == MANY_TEXTS else "")
             line = int(self.lines[words.rows[0]]) if words.rows[0] < len(self.lines) else None
             out.append(Note(f"`{name}`: {number} not numbers ({shown})", self.file, line))
+        if len(told) > len(out):
+            out.append(Note(f"{len(told) - len(out):,} more columns hold cells that are not numbers", self.file))
         return out
 
     def reading(
@@ -188,6 +238,29 @@ class Table:
         )
 
 
+def _said(column: Floats | Thin, rows: Mask | None) -> tuple[Mask | Ints | slice, bytes, Floats]:
+    """What picks the rows that a column tells (and `rows` allows), a key of that choice, and the values there."""
+    if isinstance(column, Thin):
+        if rows is None:
+            return column.rows, b"thin" + column.rows.tobytes(), column.values
+        here = rows[column.rows]
+        return column.rows[here], b"thin" + column.rows[here].tobytes(), column.values[here]
+    here = column != HOLE
+    if rows is not None:
+        here &= rows
+    return (slice(None), b"", column) if bool(here.all()) else (here, np.packbits(here).tobytes(), column[here])
+
+
+def column_of(cells: Mapping[int, float], length: int) -> Floats | Thin:
+    """A column of `length` rows from the values of those that tell one."""
+    rows = np.fromiter(cells, np.int64, len(cells))
+    values = np.fromiter(cells.values(), np.float64, len(cells))
+    if len(rows) * THIN >= length:
+        return Thin(rows, values).whole(length)
+    order = np.argsort(rows)  # two keys of one row may spell the same name
+    return Thin(rows[order], values[order])
+
+
 class TableBuilder:
     """Collects rows, or whole columns of consecutive rows, into a Table."""
 
@@ -199,8 +272,9 @@ class TableBuilder:
         self.units: dict[str, str] = {}
         self.rows = 0
         self._lines: list[Ints] = []
-        self._parts: dict[str, list[tuple[int, Floats]]] = {}
-        self._open: dict[str, list[float]] = {}
+        self._parts: dict[str, list[tuple[int, Floats | Thin]]] = {}
+        self._open: dict[str, dict[int, float]] = {}
+        self._left_out: set[str] = set()
         self._open_lines: list[int] = []
         self._open_from = 0
         self._counts: dict[str, tuple[int, int, str]] = {}
@@ -211,28 +285,50 @@ class TableBuilder:
         for name, value in values:
             track = self._open.get(name)
             if track is None:
-                track = self._open[name] = []
-            if len(track) > at:
-                track[at] = value  # the same key twice in one row: the last one counts, as in JSON
-                continue
-            if len(track) < at:
-                track.extend([HOLE] * (at - len(track)))
-            track.append(value)
+                if not self._takes(name):
+                    continue
+                track = self._open[name] = {}
+            track[at] = value  # the same key twice in one row: the last one counts, as in JSON
         self._open_lines.append(line)
         self.rows += 1
+        if len(self._open_lines) >= OPEN_ROWS:
+            self.flush()
 
-    def add_columns(self, lines: Ints, columns: Mapping[str, Floats]) -> None:
-        """Many rows at once; columns may hold HOLE."""
+    def _takes(self, name: str) -> bool:
+        """Is there room for a column of this name? One that came early always keeps its place."""
+        if name not in self._parts:
+            if len(self._parts) >= MOST_COLUMNS:
+                if len(self._left_out) < MOST_COUNTED:
+                    self._left_out.add(name)
+                return False
+            self._parts[name] = []
+        return True
+
+    def add_columns(self, lines: Ints, columns: Mapping[str, Floats | Thin]) -> None:
+        """Many rows at once; columns may hold HOLE, and one that holds nothing else is left out."""
         self.flush()
         for name, column in columns.items():
-            self._parts.setdefault(name, []).append((self.rows, column))
+            if not isinstance(column, Thin):
+                here = column != HOLE
+                said = int(np.count_nonzero(here))
+                if not said:
+                    continue
+                if said * THIN < len(column):
+                    column = Thin(np.flatnonzero(here), column[here])
+            if self._takes(name):
+                self._parts[name].append((self.rows, column))
         self._lines.append(lines)
         self.rows += len(lines)
         self._open_from = self.rows
 
     def text(self, name: str, text: str, row: int | None = None) -> None:
         """A cell of the row that is being built (or of `row`) that is not a number."""
-        words = self.texts.setdefault(name, Words())
+        words = self.texts.get(name)
+        if words is None:
+            if len(self.texts) >= MOST_COLUMNS:
+                self.count(f"more than {MOST_COLUMNS:,} columns of words; {{n}} cells of the others are left out", 0)
+                return
+            words = self.texts[name] = Words()
         if len(words) < MANY_TEXTS:
             words.add(self.rows if row is None else row, text)
 
@@ -242,18 +338,18 @@ class TableBuilder:
 
     def count(self, what: str, line: int, level: str = "lost") -> None:
         """Something that happened on a line; told once, with how often. `{n}` in `what` is the count."""
+        if what not in self._counts and len(self._counts) >= MOST_COUNTS:
+            what, level = "{n} more faults of other kinds", "lost"
         n, first, _ = self._counts.get(what, (0, line, level))
         self._counts[what] = (n + 1, first, level)
 
     def flush(self) -> None:
-        """Close the rows that were added one by one. Called per block, it keeps Python lists short."""
+        """Close the rows that were added one by one."""
         n = len(self._open_lines)
         if not n:
             return
-        for name, track in self._open.items():
-            column = np.full(n, HOLE)
-            column[: len(track)] = track
-            self._parts.setdefault(name, []).append((self._open_from, column))
+        for name, cells in self._open.items():
+            self._parts[name].append((self._open_from, column_of(cells, n)))
         self._lines.append(np.asarray(self._open_lines, dtype=np.int64))
         self._open, self._open_lines = {}, []
         self._open_from = self.rows
@@ -261,18 +357,36 @@ class TableBuilder:
     def table(self) -> Table:
         """The finished Table. The builder is empty afterwards: columns are not kept twice."""
         self.flush()
-        columns: dict[str, Floats] = {}
+        columns: dict[str, Floats | Thin] = {}
         for name in list(self._parts):
-            parts = self._parts.pop(name)
-            if len(parts) == 1 and len(parts[0][1]) == self.rows:
-                columns[name] = parts[0][1]
-                continue
-            column = np.full(self.rows, HOLE)
-            for start, part in parts:
-                column[start : start + len(part)] = part
-            columns[name] = column
+            columns[name] = _joined(self._parts.pop(name), self.rows)
         lines = np.concatenate(self._lines) if self._lines else np.empty(0, dtype=np.int64)
         notes = [*self.notes]
         for what, (n, first, level) in self._counts.items():
-            notes.append(Note(what.format(n=n), self.file, first, level))  # type: ignore[arg-type]
-        return Table(self.file, lines, columns, self.texts, notes, self.events, self.units)
+            notes.append(Note(what.format(n=n), self.file, first or None, level))  # type: ignore[arg-type]
+        if self._left_out:
+            more = " or more" if len(self._left_out) == MOST_COUNTED else ""
+            said = f"more than {MOST_COLUMNS:,} columns; {len(self._left_out):,}{more} that came later are left out"
+            notes.append(Note(said, self.file, level="lost"))
+        return Table(self.file, lines, Columns(self.rows, columns), self.texts, notes, self.events, self.units)
+
+
+def _joined(parts: list[tuple[int, Floats | Thin]], length: int) -> Floats | Thin:
+    """One column out of its parts, each with the row it begins at."""
+    if len(parts) == 1 and not isinstance(parts[0][1], Thin) and len(parts[0][1]) == length:
+        return parts[0][1]
+    said = sum(len(part.values) if isinstance(part, Thin) else len(part) for _, part in parts)
+    if said * THIN >= length:
+        column = np.full(length, HOLE)
+        for start, part in parts:
+            if isinstance(part, Thin):
+                column[start + part.rows] = part.values
+            else:
+                column[start : start + len(part)] = part
+        return column
+    rows, values = [], []
+    for start, part in parts:
+        spots = part.rows if isinstance(part, Thin) else np.flatnonzero(part != HOLE)
+        rows.append(start + spots)
+        values.append(part.values if isinstance(part, Thin) else part[spots])
+    return Thin(np.concatenate(rows), np.concatenate(values))
