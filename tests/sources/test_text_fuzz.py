@@ -144,3 +144,19 @@ def test_sniffing_hostile_heads_is_quick() -> None:
         for reader in readers():
             assert 0 <= reader.sniff(head) <= 1
     assert time.process_time() - start < 20
+
+
+def test_deep_indentation_is_sniffed_in_one_pass(tmp_path: Path) -> None:
+    data = b"".join(b" " * i + b"a:\n" for i in range(360))  # as much as a head holds
+    begun = time.process_time()
+    for reader in KNOWN:
+        assert reader.sniff(Head(tmp_path / "train.log", len(data), data)) == 0
+    assert time.process_time() - begun < 1
+
+
+def test_a_log_without_rows_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "train.log"
+    file.write_bytes(b"\xff\xfeloss loss\n..: epoch\n" * 3)
+    (reading,) = readings_of(file)
+    assert not reading.points
+    assert reading.notes

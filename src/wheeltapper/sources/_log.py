@@ -114,6 +114,8 @@ def _reading(
     echo: EchoScanner,
 ) -> Reading:
     found, marks = events.finish(placed.anchors)
+    if not placed.points:
+        notes.append(Note("it holds no rows of numbers", file))
     return Reading(
         file=file,
         format=format_name,

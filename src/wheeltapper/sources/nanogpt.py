@@ -30,8 +30,8 @@ _LLMC_RATE = re.compile(
     rf"|(?P<mfu>{NUMBER})% (?P<kind>\w+ )?MFU"
 )
 _ALONE = re.compile(rf"^(?P<name>val loss|HellaSwag|HellaSwag accuracy):? (?P<value>{NUMBER})\s*$")
-_SNIFF = re.compile(
-    r"^(?:\[?[\d:T .,/-]*\]?\s*)(?:(?:step|iter) \d+: .*loss|s:\d+ (?:trl|tel|eval):|step:\d+/\d+ \w+:"
+_SNIFF = re.compile(  # what may stand before the row never gives back what it took: blanks fit twice there
+    r"^(?:\[?+[\d:T .,/-]*+\]?+\s*+)(?:(?:step|iter) \d+: .*loss|s:\d+ (?:trl|tel|eval):|step:\d+/\d+ \w+:"
     r"|step\s+\d+/\d+\s*(?:\| (?:train )?loss|: train loss))",
     re.M,
 )
