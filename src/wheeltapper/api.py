@@ -66,7 +66,7 @@ def compare(
         runs = read(a)
         if len(runs) != 2:
             raise InputError(
-                f"{a} holds {len(runs)} runs; a comparison takes two.",
+                f"{a} holds {'one run' if len(runs) == 1 else f'{len(runs)} runs'}; a comparison takes two.",
                 do=f"Give two paths, or names with --a and --b out of: {_names(runs)}.",
             )
         return compare_runs(runs[0], runs[1])

@@ -152,6 +152,9 @@ def test_schedule_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_pat
     code, out, _ = call(capsys, "schedule", str(path))
     assert code == 3
     assert "cannot be worked out" in out
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["schedule", str(path), "--steps", "-5"])
+    assert "-5 is not a number of steps" in capsys.readouterr().err
 
 
 BAD = """\
@@ -208,7 +211,7 @@ def test_check_counts_suspicions_only_when_asked(
 def test_compare_wants_two(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capsys, "compare", EXAMPLE)
     assert code == 2
-    assert "holds 1 runs" in err or "holds 1 run" in err
+    assert "holds one run; a comparison takes two" in err
 
 
 def test_width_and_colour(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,11 +30,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("config", metavar="CONFIG", help="a configuration, or a run folder that holds one")
     parser.add_argument("run", nargs="?", metavar="RUN", help="the run whose logged learning rate is compared")
-    parser.add_argument("--steps", type=int, metavar="N", help="length of the run in optimizer updates, if unstated")
-    parser.add_argument("--steps-per-epoch", type=int, metavar="N", help="updates per epoch, where it is unstated")
+    parser.add_argument("--steps", type=_count, metavar="N", help="length of the run in optimizer updates, if unstated")
+    parser.add_argument("--steps-per-epoch", type=_count, metavar="N", help="updates per epoch, where it is unstated")
     parser.add_argument("--json", action="store_true", help="every planned value as JSON")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of steps; it must be 1 or more")
+    return number
 
 
 def run(args: argparse.Namespace) -> int:
