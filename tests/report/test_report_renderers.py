@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -53,6 +54,14 @@ def test_terminal_says_everything_in_80_columns() -> None:
     assert everything_said(text) == []
     assert max(len(line) for line in text.splitlines()) <= 80
     assert not any(line.endswith(" ") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("epoch", "told"), [(10.0, True), (0.0, False), (400.0, False), (None, False)])
+def test_an_epoch_is_told_where_it_adds_something(epoch: float | None, told: bool) -> None:
+    diagnosis = sample_diagnosis()
+    first = replace(diagnosis.findings[0], clock="step", onset=400.0, onset_epoch=epoch)
+    (sign,) = view_of(replace(diagnosis, findings=(first,))).signs
+    assert ("(epoch" in sign.when) is told
 
 
 def test_terminal_first_screen_fits_a_screen() -> None:

@@ -193,7 +193,8 @@ def _sign(finding: Finding) -> SignView:
         # Below a millionth the model of the noise is surer than it can be.
         grade = f"p = {num(finding.p)}" if finding.p >= 1e-6 else "p < 1e-6"
     when = span(finding.onset, finding.end, finding.clock)
-    if finding.onset_epoch is not None and finding.clock != "epoch":
+    # "(epoch 0)" and an epoch that repeats the step tell nothing.
+    if finding.onset_epoch not in (None, 0.0, finding.onset) and finding.clock != "epoch":
         when += f" (epoch {num(finding.onset_epoch)})"
     return SignView(
         id=clean(finding.id, 60),
