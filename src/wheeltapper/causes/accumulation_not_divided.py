@@ -37,7 +37,7 @@ from wheeltapper.run.model import Series
 
 ID = "accumulation-not-divided"
 AREA = "batch"
-EXPLAINS = ("diverged", "not-finite", "spiked", "oscillating", "always-clipped")
+EXPLAINS = ("barely-learned", "diverged", "not-finite", "spiked", "oscillating", "always-clipped")
 PRIOR = -3.0
 TRIAL = "compare the gradient norm of one batch with that of the same samples in micro-batches"
 

@@ -35,7 +35,7 @@ from wheeltapper.run.model import Series
 
 ID = "clip-too-small"
 AREA = "clipping"
-EXPLAINS = ("too-slow", "stuck-from-start", "at-chance", "at-prior", "plateau", "always-clipped")
+EXPLAINS = ("barely-learned", "too-slow", "stuck-from-start", "at-chance", "at-prior", "plateau", "always-clipped")
 PRIOR = -3.0
 TRIAL = "fork with ten times the threshold"
 

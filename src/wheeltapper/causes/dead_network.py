@@ -38,7 +38,7 @@ from wheeltapper.run.model import Series
 
 ID = "dead-network"
 AREA = "model"
-EXPLAINS = ("at-chance", "at-prior", "stuck-from-start", "constant-metric", "plateau", "collapsed")
+EXPLAINS = ("barely-learned", "at-chance", "at-prior", "stuck-from-start", "constant-metric", "plateau", "collapsed")
 PRIOR = -4.0
 TRIAL = "pass ten thousand varied inputs through the last checkpoint: count units that are never above zero"
 

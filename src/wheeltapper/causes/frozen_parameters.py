@@ -38,7 +38,7 @@ from wheeltapper.run.model import Series
 
 ID = "frozen-parameters"
 AREA = "model"
-EXPLAINS = ("at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
+EXPLAINS = ("barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
 PRIOR = -4.0
 TRIAL = "hash the tensors before and after a hundred steps: those that are equal are frozen"
 

@@ -35,7 +35,7 @@ from wheeltapper.run.model import Series
 
 ID = "labels-shuffled"
 AREA = "data"
-EXPLAINS = ("at-chance", "stuck-from-start")
+EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start")
 PRIOR = -1.5
 TRIAL = "look at twenty items with their labels, then overfit one batch: minutes"
 

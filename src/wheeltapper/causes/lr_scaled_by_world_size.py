@@ -37,7 +37,7 @@ from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "lr-scaled-by-world-size"
 AREA = "learning rate"
-EXPLAINS = ("diverged", "not-finite", "collapsed", "spiked", "at-chance", "lr-off-plan")
+EXPLAINS = ("barely-learned", "diverged", "not-finite", "collapsed", "spiked", "at-chance", "lr-off-plan")
 PRIOR = -2.5
 TRIAL = "one device at the configured rate, through the end of the warm-up"
 

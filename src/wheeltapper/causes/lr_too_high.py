@@ -41,6 +41,7 @@ from wheeltapper.run.model import Series
 ID = "lr-too-high"
 AREA = "learning rate"
 EXPLAINS = (
+    "barely-learned",
     "above-start",
     "diverged",
     "not-finite",
@@ -98,7 +99,7 @@ def _from_the_start(case: Case) -> list[Evidence]:
 def _before_nan(train: Series, onset: float) -> list[Evidence]:
     """A rise over several rows before the NaN speaks for divergence; a NaN out of the blue for one bad step."""
     before = train.values[(train.at < onset) & train.finite]
-    if len(before) < 12:
+    if len(before) < 7:
         return []
     level, last = before[-12:-3], before[-3:]
     spread = max(float(np.std(level)), 1e-12)

@@ -38,7 +38,16 @@ from wheeltapper.run.model import Series
 
 ID = "lr-too-low"
 AREA = "learning rate"
-EXPLAINS = ("worse-than-trivial", "at-chance", "at-prior", "stuck-from-start", "too-slow", "constant-metric", "plateau")
+EXPLAINS = (
+    "barely-learned",
+    "worse-than-trivial",
+    "at-chance",
+    "at-prior",
+    "stuck-from-start",
+    "too-slow",
+    "constant-metric",
+    "plateau",
+)
 PRIOR = -1.0
 TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a few hundred steps decide"
 

@@ -49,7 +49,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     onset = ill[0].onset
     if train is not None and onset is not None:
         before = train.values[(train.at < onset) & train.finite]
-        if len(before) >= 12:
+        if len(before) >= 6:
             level, last = before[-12:-1], float(before[-1])
             rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
             if rise < 2:

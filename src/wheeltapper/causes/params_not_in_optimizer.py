@@ -38,7 +38,7 @@ from wheeltapper.run.model import Series
 
 ID = "params-not-in-optimizer"
 AREA = "model"
-EXPLAINS = ("at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
+EXPLAINS = ("barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
 PRIOR = -5.0  # only weights and gradients side by side, or the code, can show it
 TRIAL = "one step: list the tensors that have a gradient and did not change"
 

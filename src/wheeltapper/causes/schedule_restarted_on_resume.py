@@ -41,8 +41,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = []
     for finding in case.found("restart-jump"):
         ratio = finding.numbers.get("ratio", 0.0)
-        if ratio > 1.5:
+        if ratio > 1.5 or 0 < ratio < 1 / 1.5:
             out.append(Evidence(6.0, finding.summary, "jump", finding.places))
+    code = [f for f in case.audited("resume-incomplete") if "schedul" in f.summary.lower()]
+    if code and case.found("restart-jump"):
+        out.append(Evidence(4.0, code[0].summary, "code", code[0].places))
     late = case.found("starts-late")
     shape = case.get("lr_shape")
     if late and late[0].numbers.get("dropped"):

@@ -36,6 +36,7 @@ from wheeltapper.finding import Evidence, Remedy
 ID = "schedule-unit-mismatch"
 AREA = "schedule"
 EXPLAINS = (
+    "barely-learned",
     "stuck-from-start",
     "too-slow",
     "at-chance",

@@ -33,6 +33,7 @@ from wheeltapper.finding import Edit, Evidence, Remedy
 ID = "weight-decay-too-strong"
 AREA = "model"
 EXPLAINS = (
+    "barely-learned",
     "diverged",
     "slow-rise",
     "declined-after-peak",

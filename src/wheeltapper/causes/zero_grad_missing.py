@@ -34,7 +34,15 @@ from wheeltapper.run.model import Series
 
 ID = "zero-grad-missing"
 AREA = "loop"
-EXPLAINS = ("diverged", "oscillating", "grad-norm-growth", "stuck-from-start", "at-chance", "at-prior")
+EXPLAINS = (
+    "barely-learned",
+    "diverged",
+    "oscillating",
+    "grad-norm-growth",
+    "stuck-from-start",
+    "at-chance",
+    "at-prior",
+)
 PRIOR = -3.5
 TRIAL = "ten steps with the gradient norm of one fixed batch printed: it must not grow"
 

@@ -23,7 +23,7 @@ RULES: tuple[Rule, ...] = (
     (
         "at-chance",
         lambda f: not f.numbers.get("fell"),
-        ("collapsed", "declined-after-peak", "constant-metric", "stuck-from-start", "at-prior"),
+        ("collapsed", "declined-after-peak", "constant-metric", "stuck-from-start", "at-prior", "barely-learned"),
     ),
     (
         "not-finite",

@@ -1,0 +1,79 @@
+"""The run is over, and the model is hardly better than one that ignores its input.
+
+## What it sees
+A classifier or language model whose training loss, at the end of the planned run, is still within 15 % of the level of
+guessing, with an accuracy that is low as well.
+
+## Why it matters
+A curve that falls a little looks like learning. Measured against what guessing gives, nearly nothing was learned, and the
+budget is spent.
+
+## How it decides
+The skill of the training loss, 1 - loss / ln C, is under 15 % over the last tenth of a record that reached 95 % of its
+planned length, and no accuracy (training or validation) exceeds three times chance or chance plus 20 points. The number of
+classes must be in the config. Labelled healthy classifiers end with a skill above 50 %.
+
+## When it is wrong
+Objectives whose floor is high (strong mixup, label smoothing with few classes): the accuracy then is high, which clears it.
+
+## References
+KNOWLEDGE ST-09, OUT-11, OUT-09.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.run.model import Series
+from wheeltapper.signals.progress import Progress
+from wheeltapper.signals.trivial import Trivial
+from wheeltapper.signs import seen
+
+ID = "barely-learned"
+LIVE = False
+SKILL, DONE = 0.15, 0.95
+
+
+def look(
+    train_loss: Series,
+    trivial_loss: Trivial,
+    progress: Progress,
+    train_accuracy: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
+) -> Answer:
+    if progress.share is None or progress.share < DONE:
+        return Unknown("the run is not over, or its planned length is not known", ("the rest of the run",))
+    x = train_loss.values[train_loss.finite]
+    scores = [
+        s
+        for s in (train_accuracy, *(m for m in val_metrics if m.quantity == "accuracy"))
+        if s is not None and s.finite.any()
+    ]
+    if len(x) < 10 or not scores:
+        return Unknown("too few losses, or no accuracy is logged", ("accuracy",))
+    level = float(np.median(x[-max(3, len(x) // 10) :]))
+    skill = 1 - level / trivial_loss.loss
+    chance = float(np.exp(-trivial_loss.loss))
+    best = max(float(np.nanmax(s.values)) / (100.0 if s.unit == "%" else 1.0) for s in scores)
+    if skill >= SKILL or best > min(max(3 * chance, 0.02), chance + 0.20):
+        return Clear(f"the training loss ends at a skill of {skill:.0%}, the best accuracy is {best:.1%}")
+    text = (
+        f"{train_loss.name} ends at {level:.4g} where guessing gives {trivial_loss.loss:.4g} ({skill:.0%} better), and no accuracy "
+        f"exceeds {best:.1%} (chance {chance:.1%}): the run is over and hardly anything was learned"
+    )
+    return seen(ID, train_loss, text, severity="ill", grade="is", onset=0, skill=skill, best=best)
+
+
+_CLASSES = "num_classes: 10\nbatch_size: 64\nepochs: 36\n"
+CASES = {
+    "finding": {
+        "train/loss": [2.34 - 0.003 * i for i in range(36)], "val/accuracy": [0.1 + 0.002 * i for i in range(36)],
+        "clock": "epoch", "config": _CLASSES,
+    },
+    "clear": {
+        "train/loss": [2.34 * 0.95**i for i in range(36)], "val/accuracy": [0.1 + 0.02 * i for i in range(36)],
+        "clock": "epoch", "config": _CLASSES,
+    },
+    "unknown": {"train/loss": [2.3, 2.2, 2.1]},
+}  # fmt: skip
