@@ -31,15 +31,15 @@ class InputError(WheeltapperError):
     """What we were given cannot be used."""
 
 
-class NothingToRead(InputError):
+class NothingToRead(InputError):  # noqa: N818
     """The path holds nothing that looks like a training run."""
 
 
-class Damaged(InputError):
+class Damaged(InputError):  # noqa: N818
     """A file is cut, corrupt or over a limit."""
 
 
-class MissingExtra(WheeltapperError):
+class MissingExtra(WheeltapperError):  # noqa: N818
     """An optional dependency is not installed."""
 
     def __init__(self, extra: str, package: str, needed_for: str) -> None:

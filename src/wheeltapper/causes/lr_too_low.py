@@ -69,7 +69,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > 0:
-        plain = adaptive(case) is False or (adaptive(case) is None and case.knob("optimizer.momentum") is not None)
+        plain = adaptive(case) is False or (
+            adaptive(case) is None
+            and case.knob("optimizer.momentum") is not None
+            and case.knob("optimizer.betas") is None
+        )
         if plain and peak < PLAIN:
             out.append(Evidence(3.0, f"the rate is at most {peak:.2g}, far below what SGD is run with", "level"))
         elif peak < TINY:

@@ -14,7 +14,7 @@ from wheeltapper.diagnosis.missing import what_is_missing
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, Expected, Progress, RankedCause, RuledOut, Verdict
 from wheeltapper.diagnosis.rank import Candidate, grade_of, ill_signs_of, probabilities
 from wheeltapper.diagnosis.validity import judge_metrics
-from wheeltapper.finding import Clear, Finding, Unknown
+from wheeltapper.finding import Clear, Evidence, Finding, Unknown
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
@@ -110,15 +110,15 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         if getattr(cause, "NORMAL", False):
             continue
         answer = weighed(cause, case)
-        proved = not isinstance(answer, Excluded) and any(e.group == "proof" for e in answer)
-        if not proved and not set(ill) & set(cause.EXPLAINS):
+        proves = _proved_by(answer, case)
+        if not proves and not set(ill) & set(cause.EXPLAINS):
             continue
         if isinstance(answer, Excluded):
             ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
             continue
-        # What the code or the settings prove is explained by the cause that they prove.
-        explains = (*cause.EXPLAINS, *(f.id for f in case.audit)) if proved else tuple(cause.EXPLAINS)
-        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, proved))
+        decided = any(e.group == "proof" for e in answer)
+        explains = (*cause.EXPLAINS, *proves)
+        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, decided))
     shares, other = probabilities([candidate for _, candidate in candidates.values()], ill)
     ranked = [
         _ranked(cause, candidate, shares[cause_id], ill, case)
@@ -130,6 +130,15 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know.")
     )
     return tuple(sorted(ranked, key=lambda c: -c.probability)), ruled_out
+
+
+def _proved_by(answer: Excluded | tuple[Evidence, ...], case: Case) -> tuple[str, ...]:
+    """The ill findings of the audit that this cause rests on: what code or settings prove, it explains."""
+    if isinstance(answer, Excluded):
+        return ()
+    told = {e.text for e in answer if e.group == "proof"}
+    ill = {f.id for f in case.findings if f.severity == "ill"}
+    return tuple(dict.fromkeys(f.id for f in case.audit if f.summary in told and f.id in ill))
 
 
 def _ranked(cause: ModuleType, candidate: Candidate, share: float, ill: Sequence[str], case: Case) -> RankedCause:

@@ -34,18 +34,19 @@ def learned(
             tried.append(f"{series.name} has {len(x)} values")
             continue
         k = max(1, len(x) // 10)
+        sign = -1.0 if series.better == "up" else 1.0
         start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
         spread = max(noise_of(x).sigma / np.sqrt(k), 1e-9 * abs(start))
         if start - end > 3 * spread:
-            return Learned(True, f"{series.name} improved from {abs(start):.4g} to {abs(end):.4g}", series.name)
+            return Learned(True, f"{series.name} improved from {sign * start:.4g} to {sign * end:.4g}", series.name)
         held = max(abs(start), 1e-300)
         if (
             series.better == "up"
             and abs(start - end) / held < 0.05
             and abs(end) > 0.5 * (100 if series.unit == "%" else 1)
         ):
-            return Learned(True, f"{series.name} holds its level of {abs(end):.4g}", series.name)
-        tried.append(f"{series.name} did not clearly improve ({abs(start):.4g} to {abs(end):.4g})")
+            return Learned(True, f"{series.name} holds its level of {sign * end:.4g}", series.name)
+        tried.append(f"{series.name} did not clearly improve ({sign * start:.4g} to {sign * end:.4g})")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
 
 

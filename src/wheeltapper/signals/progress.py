@@ -57,7 +57,9 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
         else:
             state = "finished" if said_end else "stopped"
         words = {"finished": "finished", "crashed": "crashed", "stopped": "the record stops", "unknown": ""}[state]
-        return Progress(state, clock, at, total, f"{words} at {clock} {at:g} of {total:g}", crash)
+        if state == "finished" and at < total - max(gap, 1.0):
+            words = "the log says that it ended"
+        return Progress(state, clock, at, total, f"{words} at {clock} {at:,.10g} of {total:,.10g}", crash)
     if not ends:
         return Progress("crashed" if crash else "unknown", None, None, None, "the record gives no position", crash)
     clock = "step" if "step" in ends else next(iter(ends))

@@ -67,6 +67,7 @@ def noise_of(x: Floats) -> Noise:
     steps = np.diff(x)
     from_steps = MAD * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2)
     centred = residual - residual.mean()
+    centred = centred / max(float(np.max(np.abs(centred))), 1e-300)  # squares of values beyond 1e154 would overflow
     power = float(np.dot(centred, centred))
     rho = float(np.dot(centred[1:], centred[:-1]) / power) if power > 0 else 0.0
     return Noise(max(from_residual, from_steps), float(np.clip(rho, 0.0, 0.95)))
@@ -108,6 +109,9 @@ def p_of_drop(drop_in_sigma: float, n: int, rho: float, tail: int) -> float:
     if n < 2:
         return 1.0
     tail = max(1, min(tail, n - 1))
+    rho = rho if math.isfinite(rho) else 0.0
+    if not math.isfinite(drop_in_sigma):
+        return 1e-300 if drop_in_sigma > 0 else 1.0
     null = _flat_null(min(n, 200), round(min(max(rho, 0.0), 0.9) * 10), min(tail, 40))
     above = float(np.mean(null >= drop_in_sigma))
     if above > 0.01:
@@ -192,6 +196,10 @@ def slope_p(x: Floats, y: Floats) -> tuple[float, float]:
     n = len(x)
     if n < 4:
         return 0.0, 1.0
+    size = max(float(np.max(np.abs(y))), 1e-300)
+    if size > 1e100:  # squares would overflow; the slope is scaled back
+        slope, p = slope_p(x, y / size)
+        return slope * size, p
     cx = x - x.mean()
     sxx = float(np.dot(cx, cx))
     if sxx == 0:
