@@ -41,6 +41,7 @@ class Bottleneck(nn.Module):
         self.bn2 = nn.BatchNorm2d(width)
         self.conv3 = nn.Conv2d(width, width * 4, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(width * 4)
+        nn.init.zeros_(self.bn3.weight)  # a block begins as the identity: sixteen of them overflow fp16 otherwise
         self.downsample = shortcut(inputs, width * 4, stride)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
