@@ -51,7 +51,9 @@ def test_000_the_true_batch_and_the_five_unwired_options() -> None:
 
 def test_000_two_single_batches_prove_no_divergence() -> None:
     found = diagnosis("000-edm-prior")
-    assert [f.id for f in found.findings if f.severity == "ill"] == ["accumulation-not-implemented"], "the code, not the loss"
+    assert [f.id for f in found.findings if f.severity == "ill"] == ["accumulation-not-implemented"], (
+        "the code, not the loss"
+    )
     assert not [f for f in found.findings if f.id == "diverged"]
     loss = next(v for v in found.validity if v.series == "train/loss")
     assert loss.valid == "cannot-tell"
@@ -109,7 +111,9 @@ def test_002_the_suggested_config_does_not_load() -> None:
 
 def test_003_the_loss_is_not_comparable_and_nothing_diverged() -> None:
     found = diagnosis("003-sedd-curriculum")
-    assert not [f for f in found.findings if f.severity == "ill" and f.series], "no sign in the curve is held against it"
+    assert not [f for f in found.findings if f.severity == "ill" and f.series], (
+        "no sign in the curve is held against it"
+    )
     loss = next(v for v in found.validity if v.series == "train/loss")
     assert loss.valid == "cannot-tell"
     assert "curriculum" in loss.why
@@ -140,3 +144,8 @@ def test_004_the_average_is_too_long_and_the_learning_rate_is_not_to_blame() -> 
 def test_004_the_harmless_pre_step_kills_the_last_batch() -> None:
     report = audited("004-imagenet-onecycle")
     assert {"onecycle-overrun", "onecycle-overrides-momentum"} <= ids(report, "is")
+
+
+def test_004_the_last_rate_is_not_what_the_write_up_says() -> None:
+    """0.8 / 25 / 10^4 = 3.2e-6; the write-up says 0.00008."""
+    assert row(audited("004-imagenet-onecycle"), "learning rates").startswith("0.032, 0.8, 3.2e-06")

@@ -73,6 +73,21 @@ def _schedule(code: Code) -> Iterator[Row]:
         else:
             continue
         yield Row("schedule in the code", part.made_by, unit, code.program.place(part.call))
+        if part.made_by == "OneCycleLR":
+            yield from _one_cycle(code, part.call)
+
+
+def _one_cycle(code: Code, call: ast.Call) -> Iterator[Row]:
+    """Its first, highest and last rate: the last is the first over final_div_factor, not the peak over it (CASES §2.4)."""
+    peak = code.values.number(argument(call, "max_lr", 1))
+    first_div, last_div = argument(call, "div_factor"), argument(call, "final_div_factor")
+    div = 25.0 if first_div is None else code.values.number(first_div)
+    final = 1e4 if last_div is None else code.values.number(last_div)
+    if peak and div and final:
+        how = f"max_lr / {div:g}, max_lr, and the first over {final:g}; the optimizer's own lr is not used"
+        yield Row(
+            "learning rates", f"{peak / div:g}, {peak:g}, {peak / div / final:.3g}", how, code.program.place(call)
+        )
 
 
 def _precision(code: Code) -> Iterator[Row]:

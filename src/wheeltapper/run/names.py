@@ -172,7 +172,7 @@ _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$"
 )
-_NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold"}
+_NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
 
 
