@@ -78,6 +78,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
+    if not case.found("declined-after-peak", severity="ill"):
+        text = "Hold data out and choose the length of the run by it; to go further, add data or augmentation."
+        return (Remedy(text, (), "safe", "a score on held-out data shows where the turn is"),)
     return (
         Remedy(
             "Keep the checkpoint of the turn, and stop there next time; to go further, add data or augmentation.",

@@ -26,6 +26,7 @@ DECIDES = {
     "val-in-train-mode", "double-softmax", "lr-scaled-twice", "objective-preconditioner-mismatch", "resume-never-loaded",
     "per-rank-sampler-seed", "resize-not-applied", "loss-not-divided", "train-mode-not-restored",
 }  # fmt: skip
+USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot be is not worth a line
 SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
@@ -114,7 +115,8 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         if not proves and not set(ill) & set(cause.EXPLAINS):
             continue
         if isinstance(answer, Excluded):
-            ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
+            if cause.PRIOR >= USUAL or answer.folk:
+                ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
             continue
         decided = any(e.group == "proof" for e in answer)
         explains = (*cause.EXPLAINS, *proves)

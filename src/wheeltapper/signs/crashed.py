@@ -44,6 +44,8 @@ def look(run: Run) -> Answer:
     words = last.text.strip().splitlines()[-1][:200] if last.text.strip() else last.kind
     own = FAILED.search(last.text)
     what = "ran out of memory" if last.kind == "oom" else "crashed"
+    if "KeyboardInterrupt" in last.text:
+        what = "was stopped by hand"
     return Finding(
         id=ID,
         summary=f"the program {what}: {words}",
