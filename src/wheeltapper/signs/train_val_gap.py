@@ -11,8 +11,7 @@ and a harder validation set make one from the first evaluation on.
 Over the last 60 % of the record the validation loss gained less than 5 % of what it had gained before, the
 training loss fell by half or more in that time, and the ratio of the two grew at least threefold since the
 first evaluation (so that a gap of units or of difficulty, present from the start, does not count). Ill
-when the main validation metric is poor as well (a share under 30 %), or when the validation loss ends above its start
-while the training loss is under 5 % of its own (the set is learned by heart); a watch when a metric is decent and
+when the main validation metric is poor as well (a share under 30 %); a watch when a metric is decent and
 holds, because then the model may still be what was wanted.
 
 ## When it is wrong
@@ -34,7 +33,6 @@ from wheeltapper.signs import seen, where
 ID = "train-val-gap"
 LIVE = False
 LATE, PROGRESS, FELL, GREW, POOR = 0.6, 0.05, 0.5, 3.0, 0.3
-BY_HEART = 0.05
 
 
 def look(train_loss: Series, val_loss: Series, main_metric: Series | None = None) -> Answer:
@@ -67,8 +65,6 @@ def look(train_loss: Series, val_loss: Series, main_metric: Series | None = None
         f"{train_loss.name} fell to {x[-tail:].mean():.4g}: {ratio1:.2g} times below it"
     )
     ill = metric is not None and metric < POOR
-    # Worse on held-out data than before training, with the training set learned by heart: no metric makes that good.
-    ill = ill or (end > start and float(x[-tail:].mean()) < BY_HEART * float(x[:head].mean()))
     if metric is not None and main_metric is not None:
         text += f"; {main_metric.name} reaches {metric:.3g}" + ("" if ill else " and holds")
     return seen(ID, val_loss, text, severity="ill" if ill else "watch", grade="is-p", onset=index, p=1e-3, ratio=ratio1)
