@@ -28,10 +28,12 @@ def progress(folder: Path) -> str:
     return (folder / "logs" / "epoch_progress.log").read_text()
 
 
-def test_the_same_plan_gives_the_same_run_and_is_not_run_twice(tmp_path: Path) -> None:
+def test_the_same_plan_gives_the_same_run_and_is_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_run("resnet-ddp", "test", 1, None, SHORT["resnet-ddp"])
-    first = run(plan, tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    first = run(plan, Path("a"))  # a relative folder is as good
     again = run(plan, tmp_path / "b")
+    assert first.ended == "finished"
     assert first.score == again.score
     lines = [progress(tmp_path / o / "runs" / plan.name).splitlines() for o in "ab"]
     assert [x.split("] ")[1] for x in lines[0]] == [x.split("] ")[1] for x in lines[1]]

@@ -75,6 +75,7 @@ def plan_twin(plan: Plan, base: Settings | None = None) -> Plan:
 def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
     """Train by the plan under `out`; an earlier run of the same plan is taken as it is."""
     need_torch()
+    out = out.resolve()  # a training runs inside its folder, where a relative path means another place
     known = truth_path(out, plan.name)
     if known.exists():
         return load(known)
