@@ -118,6 +118,10 @@ def test_a_set_is_finished_by_the_same_command(tmp_path: Path, monkeypatch: pyte
     first = make_corpus(3, tmp_path, ["edm-prior"], "test", say=said.append)
     assert len(said) == len(first) == len(load_all(tmp_path))
     assert first[0].kind == "healthy"
+    assert main(["lab", "gallery", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f"{t.system}, {t.fault}:" in page for t in first if t.fault)
+    assert main(["lab", "score", str(tmp_path)]) == 0
     monkeypatch.setattr(launch, "train", None)  # nothing may be trained again
     assert {t.run for t in make_corpus(3, tmp_path, ["edm-prior"], "test")} == {t.run for t in first}
 

@@ -18,6 +18,7 @@ examples:
   wheeltapper diagnose lab_runs/runs
   wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
   wheeltapper lab score lab_runs/corpus
+  wheeltapper lab gallery lab_runs/corpus -o gallery.html
 
 The truth about a run is written beside the runs (DIR/truth), never inside them.
 """
@@ -52,10 +53,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     score.add_argument("corpus", metavar="DIR")
     score.add_argument("--json", action="store_true", help="as JSON")
     score.add_argument("--misses", action="store_true", help="also name every run that was got wrong")
+    show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
+    show.add_argument("corpus", metavar="DIR")
+    show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html")
 
 
 def run(args: argparse.Namespace) -> int:
-    actions = {"list": run_list, "run": run_one, "corpus": run_corpus, "score": run_score}
+    actions = {"list": run_list, "run": run_one, "corpus": run_corpus, "score": run_score, "gallery": run_gallery}
     return actions[args.action](args)
 
 
@@ -142,4 +146,14 @@ def run_score(args: argparse.Namespace) -> int:
 
     cases = examine_all(Path(args.corpus), say if sys.stderr.isatty() else lambda _line: None)
     print(json.dumps(as_json(cases), indent=1) if args.json else as_text(cases, misses=args.misses))
+    return 0
+
+
+def run_gallery(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from wheeltapper.cli.output import write
+    from wheeltapper.lab.gallery import gallery
+
+    write(gallery(Path(args.corpus), say), args.output)
     return 0
