@@ -15,8 +15,8 @@ A cause is a module in this folder with
 
 Evidence is in bits: log2 of how much likelier the observation is if this is the cause than if it is not.
 +1 is a hint, +3 is strong (8 times likelier), +7 is decisive. `group` names what was observed; of several
-items of one group only the strongest counts. Bits that the lab has measured (causes/weights.json, written
-by `wheeltapper lab fit`) replace those in the file.
+items of one group only the strongest counts. The bits are judgements so far; `wheeltapper lab score` measures
+how well they are calibrated (LOG.md).
 
 Hard rules come first: a cause that cannot be (the knob has another value, the effect came before it, a
 simulation excludes it) returns Excluded and takes no part.
@@ -25,12 +25,10 @@ simulation excludes it) returns Excluded and takes no part.
 from __future__ import annotations
 
 import importlib
-import json
 import pkgutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
@@ -114,27 +112,13 @@ def causes() -> tuple[ModuleType, ...]:
     return tuple(found)
 
 
-@cache
-def measured_weights() -> dict[str, float]:
-    """Bits measured on runs with known causes, by "cause/group"."""
-    path = files("wheeltapper.causes").joinpath("weights.json")
-    if not path.is_file():
-        return {}
-    table: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))["bits"]
-    return table
-
-
 def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
     """A cause's evidence, strongest of each group only, strongest first."""
     answer: Excluded | Iterable[Evidence] = cause.weigh(case)
     if isinstance(answer, Excluded):
         return answer
-    weights = measured_weights()
     strongest: dict[str, Evidence] = {}
     for item in answer:
-        bits = weights.get(f"{cause.ID}/{item.group}")
-        if bits is not None:
-            item = Evidence(bits, item.text, item.group, item.places)
         old = strongest.get(item.group)
         if old is None or abs(item.bits) > abs(old.bits):
             strongest[item.group] = item
