@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,7 @@ def test_a_set_is_decided_before_it_is_made() -> None:
     assert 120 <= len(twins) + len(pairs) <= 121
     assert len({p.odd.name for p in pairs}) == len(pairs)
     assert {p.twin.name for p in pairs} == {t.name for t in twins}
+    assert pickle.loads(pickle.dumps(pairs)) == pairs, "plans are sent to other processes"
     assert all(p.twin.fault is None and p.twin.seed == p.odd.seed for p in pairs)
     kinds = [isinstance(p.odd.fault, faults.Benign) for p in pairs]
     assert 0.1 < sum(kinds) / len(kinds) < 0.45

@@ -34,15 +34,18 @@ class Plan:
     size: Size
     seed: int
     settings: Settings
-    fault: Fault | Benign | None
+    fault_id: str | None  # the id and not the fault itself, so that a plan can be sent to another process
     onset: float | None
     script: str  # the text of the training script, patched
     keep_script: bool
 
     @property
     def name(self) -> str:
-        fault = self.fault.id if self.fault else None
-        return run_name(self.system, self.size, self.seed, fault, self.settings)
+        return run_name(self.system, self.size, self.seed, self.fault_id, self.settings)
+
+    @property
+    def fault(self) -> Fault | Benign | None:
+        return find(self.system, self.fault_id) if self.fault_id else None
 
 
 def plan_run(
@@ -63,13 +66,13 @@ def plan_run(
     elif isinstance(fault, Fault):
         onset = fault.onset(settings) if fault.onset else 0.0
     script = patched(home.SCRIPT.read_text(encoding="utf-8"), fault.patch, onset)
-    return Plan(name, size, seed, settings, fault, onset, script, keep_script)
+    return Plan(name, size, seed, settings, fault_id, onset, script, keep_script)
 
 
 def plan_twin(plan: Plan, base: Settings | None = None) -> Plan:
     """The same run without the fault: same seed, same data, and whatever else the fault needs around it."""
-    needs = plan.fault.needs if plan.fault else {}
-    return plan_run(plan.system, plan.size, plan.seed, None, {**(base or {}), **needs})
+    fault = plan.fault
+    return plan_run(plan.system, plan.size, plan.seed, None, {**(base or {}), **(fault.needs if fault else {})})
 
 
 def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
@@ -87,13 +90,12 @@ def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    home = system(plan.system)
-    if isinstance(plan.fault, Fault) and plan.fault.stale:
+    home, fault = system(plan.system), plan.fault
+    if isinstance(fault, Fault) and fault.stale:
         leave_stale_checkpoint(plan, home, folder)
     began = time.process_time()
     ended, weights = train(plan, home, folder)
     seconds = time.process_time() - began
-    fault = plan.fault
     truth = Truth(
         run=plan.name,
         system=plan.system,
@@ -136,7 +138,8 @@ def run_with_twin(plan: Plan, out: Path, base: Settings | None = None) -> Truth:
 
 def train(plan: Plan, home: ModuleType, folder: Path) -> tuple[str, Any]:
     """Launch, and launch again where the fault is about resuming. Gives how it ended, and the weights."""
-    cut_at = plan.onset if plan.fault is not None and plan.fault.resume else None
+    fault = plan.fault
+    cut_at = plan.onset if fault is not None and fault.resume else None
     (folder / home.SCRIPT.name).write_text(plan.script, encoding="utf-8")
     ended, weights = "finished", None
     with warnings.catch_warnings(record=True) as caught, contextlib.chdir(folder):
