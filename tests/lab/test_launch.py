@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,20 @@ def test_a_set_is_finished_by_the_same_command(tmp_path: Path, monkeypatch: pyte
     assert main(["lab", "score", str(tmp_path)]) == 0
     monkeypatch.setattr(launch, "train", None)  # nothing may be trained again
     assert {t.run for t in make_corpus(3, tmp_path, ["edm-prior"], "test")} == {t.run for t in first}
+
+
+def test_a_set_can_be_made_by_several_processes(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from wheeltapper.lab.corpus import make_corpus
+from wheeltapper.lab.systems import system
+home = system("edm-prior")
+home.RECIPES["test"] |= {SHORT["edm-prior"]}
+home.vary = lambda settings, rng: settings
+print([t.ended for t in make_corpus(2, Path({str(tmp_path)!r}), ["edm-prior"], "test", jobs=2)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.count("finished") == 2
 
 
 def test_the_command_lists_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
