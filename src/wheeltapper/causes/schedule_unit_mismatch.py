@@ -48,6 +48,7 @@ EXPLAINS = (
     "lr-off-plan",
     "lr-gone-early",
     "lr-rises-again",
+    "warmup-longer-than-run",
 )
 PRIOR = -2.5
 TRIAL = "step the scheduler alone as the loop does: milliseconds"

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.causes._settings import against_run, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 
@@ -59,6 +59,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if shape is not None and not shape.still_warming:
         return Excluded("the logged rate is not rising at the end")
     known = against_run(case, "schedule.warmup")
+    if known is None and (told := proofs(case, "warmup-longer-than-run")):
+        return told
     if known is not None:
         (warmup,), total, unit = known
         if warmup < total:

@@ -112,14 +112,14 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
             continue
         answer = weighed(cause, case)
         proves = _proved_by(answer, case)
-        if not proves and not set(ill) & set(cause.EXPLAINS):
+        if not proves and not set(ill) & {cause.ID, *cause.EXPLAINS}:
             continue
         if isinstance(answer, Excluded):
             if cause.PRIOR >= USUAL or answer.folk:
                 ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
             continue
         decided = any(e.group == "proof" for e in answer)
-        explains = (*cause.EXPLAINS, *proves)
+        explains = (cause.ID, *cause.EXPLAINS, *proves)
         candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, decided))
     shares, other = probabilities([candidate for _, candidate in candidates.values()], ill)
     ranked = [

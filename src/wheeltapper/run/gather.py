@@ -156,9 +156,15 @@ def _worth_opening(name: str) -> bool:
 
 
 def _rejoined(groups: dict[Path, list[Reading]]) -> dict[Path, list[Reading]]:
-    """BasicSR keeps experiments/<name>/ and tb_logger/<name>/: one run in two places, known by its name."""
+    """One run in two places. BasicSR keeps experiments/<name>/ and tb_logger/<name>/, known by its name; W&B keeps
+    wandb/<its run>/ inside the folder that the run logs to, and where it holds one run only, it is that run."""
     out = dict(groups)
     for home in groups:
+        above = home.parent.parent
+        if home.parent.name == "wandb" and any(r.points for r in groups.get(above, [])):
+            if sum(other.parent == home.parent for other in groups) == 1:
+                out[above] = [*out[above], *out.pop(home)]
+            continue
         if home.parent.name in APART:
             others = [h for h in out if h != home and h.name == home.name and h.parent.parent == home.parent.parent]
             if len(others) == 1:

@@ -7,6 +7,7 @@ that tell the same thing twice are recognised by their values and kept once.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -293,10 +294,21 @@ def _one_story(spellings: dict[tuple[str, str | None, str], list[Points]]) -> di
             return dict(spellings)
         seen |= group
     windows = {key[2] for key in spellings if key[2]}
-    if len(windows) > 1:
+    if len(windows) > 1 or _disagree(list(spellings.values())):
         return dict(spellings)
     lead = max(spellings, key=lambda key: sum(len(p.at) for p in spellings[key]))
     return {lead: [p for key in [lead, *(k for k in spellings if k != lead)] for p in spellings[key]]}
+
+
+def _disagree(stories: list[list[Points]]) -> bool:
+    """A last value and a mean, told side by side at the same steps, are two series and not a run begun twice."""
+    for i, mine in enumerate(stories):
+        for theirs in stories[i + 1 :]:
+            for p, q in itertools.product(mine, theirs):
+                _, a, b = np.intersect1d(p.at, q.at, return_indices=True)
+                if p.clock == q.clock and len(a) >= 3 and float(np.mean(_equal(p.values[a], q.values[b]))) < 0.5:
+                    return True
+    return False
 
 
 def _plainest(keys: list[tuple[str, str | None, str]]) -> tuple[str, str | None, str]:

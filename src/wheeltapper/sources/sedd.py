@@ -21,6 +21,7 @@ _STEP = re.compile(
 _EPOCH = re.compile(
     rf"Epoch (?P<epoch>\d+) completed\.?\s*(?P<name>Average loss): (?P<value>{NUMBER})"
 )
+_VAL = re.compile(rf"(?P<name>Validation loss) at step (?P<step>[\d,]*\d): (?P<value>{NUMBER})")
 _SNIFF = re.compile(r"step: [\d,]+, (?:training|evaluation)_loss: |Epoch \d+ completed\.? *Average loss: ")
 
 
@@ -40,4 +41,7 @@ def explain(body: str, _line: int) -> Row | None:
     if found := _EPOCH.search(body):
         value = field_of(found, "value", found["name"], split="train", window="epoch")
         return Row((field_of(found, "epoch", role="epoch"), value), anchor=False)
+    if found := _VAL.search(body):
+        value = field_of(found, "value", found["name"], split="val", window="eval")
+        return Row((field_of(found, "step", role="step"), value), anchor=False)
     return bar_row(body)
