@@ -15,6 +15,7 @@ from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.finding import Finding
 from wheeltapper.run.gather import read_runs
+from wheeltapper.report.pages import pages_of
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
@@ -26,7 +27,7 @@ SHARED = ROOT.parent / "shared" / "runs"
 CAUSES = causes()
 NORMALS = [c for c in CAUSES if getattr(c, "NORMAL", False)]
 REAL = [c for c in CAUSES if not getattr(c, "NORMAL", False)]
-SIGN_IDS = {sign.ID for sign in signs()}
+SIGN_IDS = {sign.ID for sign in signs()} | {page.id for page in pages_of("check")}  # what the audit finds counts too
 SETTINGS = {"expect", "spacing", "start", "clock", "steps_per_epoch", "facts", "config", "events", "at"}
 
 

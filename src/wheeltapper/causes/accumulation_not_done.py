@@ -52,8 +52,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         if abs(per_epoch / (size / (batch * world)) - 1) < 0.05:
             out.append(
                 Evidence(
-                    4.0,
-                    f"{per_epoch:g} steps per epoch are {size:g} samples over a batch of {batch * world:g}: nothing is accumulated",
+                    1.0,  # many logs count micro-batches as steps, so the count alone says little
+                    f"{per_epoch:g} steps per epoch are {size:g} samples over a batch of {batch * world:g}, not over {steps:g} of them",
                     "count",
                 )
             )

@@ -35,8 +35,9 @@ from wheeltapper.run.model import Series
 
 ID = "bad-data-from-step"
 AREA = "data"
-EXPLAINS = ("spiked", "diverged", "slow-rise", "collapsed", "at-chance")
+EXPLAINS = ("spiked", "diverged", "slow-rise", "collapsed", "at-chance", "declined-after-peak", "above-start")
 PRIOR = -2.0
+ROWS = 4
 TRIAL = "2 x 2: the checkpoints before and after the jump, each on the data before and after"
 
 
@@ -44,7 +45,13 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     jumps = [f for f in case.found("spiked") if f.numbers.get("stays")]
     norm: Series | None = case.get("grad_norm")
     out = []
-    if jumps:
+    train: Series | None = case.get("train_loss")
+    step = _step_change(train, case.onset) if train is not None and case.onset is not None else None
+    if step is not None:
+        at, low, high = step
+        text = f"the training loss goes from {low:.4g} to {high:.4g} at once, at {at:g}, and stays on its new level"
+        out.append(Evidence(3.0, text, "jump"))
+    elif jumps:
         out.append(Evidence(1.5, jumps[0].summary, "jump", jumps[0].places))
     elif case.found("diverged", severity="ill"):
         out.append(Evidence(-1.0, "the loss grows rather than jumps", "jump"))
@@ -59,3 +66,28 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if any(s.kind == "resume" and case.onset is not None and abs(s.start - case.onset) < 1 for s in case.run.segments):
         out.append(Evidence(-1.5, "the run was resumed there", "resume"))
     return out
+
+
+def _step_change(train: Series, onset: float) -> tuple[float, float, float] | None:
+    """A step near the onset: calm before, calm after, and nearly all of the change between two rows.
+
+    A loss that the optimizer loses grows over many rows and goes on moving; one that gets other data does neither.
+    """
+    good = train.finite
+    x, at = train.values[good], train.at[good]
+    centre = int(np.searchsorted(at, onset))
+    best: tuple[float, int] | None = None
+    for i in range(max(ROWS, centre - 2 * ROWS), min(len(x) - ROWS, centre + 2 * ROWS) + 1):
+        before, after = x[i - ROWS : i], x[i : i + ROWS]
+        sigma = max(float(np.std(np.diff(x[max(0, i - 4 * ROWS) : i]))) / np.sqrt(2), 1e-12)
+        gain = float(np.median(after) - np.median(before)) / sigma
+        if best is None or gain > best[0]:
+            best = (gain, i)
+    if best is None or best[0] < 4:
+        return None
+    i = best[1]
+    low, high = float(np.median(x[i - ROWS : i])), float(np.median(x[i : i + ROWS]))
+    rest = x[i:]
+    settled = float(np.median(rest[-max(ROWS, len(rest) // 4) :]))
+    sharp = x[i] - x[i - 1] > 0.4 * (high - low) and abs(settled - high) < 0.7 * (high - low)
+    return (float(at[i]), low, high) if sharp else None

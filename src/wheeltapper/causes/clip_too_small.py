@@ -37,6 +37,7 @@ ID = "clip-too-small"
 AREA = "clipping"
 EXPLAINS = ("barely-learned", "too-slow", "stuck-from-start", "at-chance", "at-prior", "plateau", "always-clipped")
 PRIOR = -3.0
+TINY = 0.02  # global norms of networks that learn are 0.1 to 10, so that steps are cut at least fivefold
 TRIAL = "fork with ten times the threshold"
 
 
@@ -48,6 +49,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if any(word in name for word in ("adam", "lion", "lamb", "ada", "rmsprop")):
         return Excluded(f"{name} normalises its steps: the threshold does not slow it (CLIP-02)")
     norm: Series | None = case.get("grad_norm")
+    if norm is None and limit <= TINY:
+        return [
+            Evidence(3.0, f"gradients are clipped at {limit:g}: under plain SGD that is the length of a step", "norm")
+        ]
     if norm is None:
         return [Evidence(0.0, "the gradient norm is not logged", "norm")]
     share = float(np.mean(norm.values[norm.finite] > limit))

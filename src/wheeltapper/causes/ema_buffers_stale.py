@@ -32,7 +32,7 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "ema-buffers-stale"
 AREA = "averaging"
-EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap")
+EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap", "val-left-behind")
 PRIOR = -3.0
 TRIAL = "evaluate the average before and after recomputing its statistics on 200 batches"
 

@@ -28,13 +28,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Edit, Evidence, Remedy
+from wheeltapper.run.model import Series
 from wheeltapper.simulate.ema import first_copy_weight
 
 ID = "ema-horizon-too-long"
 AREA = "averaging"
-EXPLAINS = ("at-chance", "never-left-zero", "constant-metric", "ema-raw-gap", "below-baseline")
+EXPLAINS = ("at-chance", "never-left-zero", "constant-metric", "ema-raw-gap", "below-baseline", "val-left-behind")
 PRIOR = -2.0
 TRIAL = "evaluate raw and averaged weights on the same items at two checkpoints: the gap must shrink like decay^updates"
 
@@ -66,7 +69,25 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             )
         elif left < 0.05:
             return Excluded(f"after {steps:,.0f} steps only {left:.1%} of the average is its first copy")
+    crawl = _crawls(case)
+    if crawl:
+        out.append(Evidence(3.0, crawl, "curve"))
     return out or [Evidence(-2.0, "nothing shows a long average", "arithmetic")]
+
+
+def _crawls(case: Case) -> str:
+    """An average that is still its first copy improves at every evaluation, and by nearly nothing."""
+    left = case.found("val-left-behind", severity="ill")
+    val: Series | None = case.get("val_loss")
+    if not left or val is None or case.knob("ema.decay") is None:
+        return ""
+    steps = np.diff(val.values[val.finite])
+    share = float(np.mean(steps <= 0))
+    return (
+        f"{val.name} improves at {share:.0%} of the evaluations, by nearly nothing: an average far behind"
+        if share > 0.85
+        else ""
+    )
 
 
 def _updates(case: Case) -> float | None:

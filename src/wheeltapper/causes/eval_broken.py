@@ -37,7 +37,7 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "eval-broken"
 AREA = "evaluation"
-EXPLAINS = ("never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric")
+EXPLAINS = ("never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric", "val-left-behind")
 PRIOR = -1.0
 TRIAL = "evaluate training items through the validation code with the last checkpoint: minutes, and it decides"
 
@@ -47,7 +47,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if chance and chance[0].numbers.get("fell"):
         return Excluded("the score had been good with the same evaluation")
     out = []
-    if case.found("below-baseline", severity="ill"):
+    below = case.found("below-baseline", severity="ill")
+    if below and any("input itself" in f.summary for f in below):
+        out.append(Evidence(1.5, "the score lies below that of the input itself", "level"))
+    elif below:
         out.append(
             Evidence(6.0, "the score lies below what plain interpolation gives, from the first evaluation on", "level")
         )

@@ -37,8 +37,8 @@ from wheeltapper.run.model import Run
 
 ID = "eval-normalisation-mismatch"
 AREA = "evaluation"
-EXPLAINS = ("never-left-zero", "at-chance", "train-val-gap")
-PRIOR = -4.0
+EXPLAINS = ("never-left-zero", "at-chance", "train-val-gap", "below-baseline", "val-left-behind")
+PRIOR = -3.0
 TRIAL = "training items through the validation pipeline with the last checkpoint, then with channels swapped: minutes"
 
 KEYS = re.compile(r"^(mean|std|to_rgb|bgr_to_rgb|rgb_mean|rgb_std|pixel_mean|pixel_std|normali[sz]e\w*|rescale)$")
@@ -53,14 +53,19 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     other = [(key, a, b) for key, a, b in pairs if _values(a) != _values(b)]
     if pairs and not other:
         return Excluded(f"both pipelines state the same {', '.join(key for key, _, _ in pairs)}")
+    drop = fell(case.get("train_loss"))
     if not other:
-        return []
+        learned = drop is not None and drop > 0.3
+        return (
+            [Evidence(3.0, f"the training loss fell by {drop:.0%}, so something was learned", "training")]
+            if learned
+            else []
+        )
     key, a, b = other[0]
     out = [
         Evidence(8.0, f"{key} is {_values(a)} in training and {_values(b)} in validation", "proof",
                  (place_of(a[0]), place_of(b[0])))
     ]  # fmt: skip
-    drop = fell(case.get("train_loss"))
     if drop is not None and drop < 0.05:
         out.append(Evidence(-4.0, "the training loss did not fall either", "training"))
     return out

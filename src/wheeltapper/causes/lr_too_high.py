@@ -60,7 +60,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     onset = case.onset
     chance = case.found("at-chance", severity="ill")
-    if chance and not chance[0].numbers.get("fell") and not case.found("diverged", "not-finite", "collapsed"):
+    never = (chance and not chance[0].numbers.get("fell")) or case.found("barely-learned", severity="ill")
+    if never and not case.found("diverged", "not-finite", "collapsed", "above-start", severity="ill"):
         return _from_the_start(case)
     broken = case.found("not-finite", "diverged", "collapsed", "spiked", severity="ill")
     if broken and all((f.series or "").startswith(("val/", "test/")) and f.id == "not-finite" for f in broken):
@@ -132,6 +133,9 @@ def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
         return [Evidence(1.0, f"it broke while the rate was at its peak ({now:.3g})", "timing")]
     if now < 0.2 * peak:
         return [Evidence(-2.0, f"the rate had fallen to {now / peak:.0%} of its peak by then", "timing")]
+    # Higher rates were survived: as long at 1.1 times this rate or more as a tenth of the time before the onset.
+    if now < 0.95 * so_far and float(np.mean(values[before] > 1.05 * now)) > 0.1:
+        return [Evidence(-1.5, f"rates up to {so_far:.3g} had been survived; it broke at {now:.3g}", "timing")]
     return []
 
 

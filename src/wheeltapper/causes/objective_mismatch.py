@@ -29,11 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import fell
 from wheeltapper.finding import Evidence, Remedy
 
 ID = "objective-mismatch"
 AREA = "objective"
-EXPLAINS = ("worse-than-trivial", "diverged", "spiked", "declined-after-peak", "first-loss-odd")
+EXPLAINS = ("worse-than-trivial", "diverged", "spiked", "declined-after-peak", "first-loss-odd", "below-baseline")
 PRIOR = -4.0
 TRIAL = "denoise the same items through training and sampling code: the errors must agree to numerical precision"
 
@@ -43,9 +44,15 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     task = case.get("task")
     if not found and (task is None or not task.diffusion):
         return Excluded("not known to be a diffusion model, and no code shows two definitions of the output")
+    out = []
+    below = [f for f in case.found("below-baseline", severity="ill") if "input itself" in f.summary]
+    drop = fell(case.get("train_loss"))
+    if below and drop is not None and drop > 0.3:
+        text = f"the training loss fell by {drop:.0%}, and what the evaluation makes of the network is worse than its input"
+        out.append(Evidence(5.0, text, "use", below[0].places))
     # A suspected finding rests on two definitions that contradict each other in the text of one program; which
     # of them is built is open, so it is strong and not decisive.
-    return [
+    return out + [
         Evidence(8.0 if f.grade == "is" else 4.5, f.summary, "proof" if f.grade == "is" else "code", f.places)
         for f in found
     ]

@@ -24,6 +24,7 @@ CASES §2.0, §5 rule 5; KNOWLEDGE CLIP-03.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
@@ -42,19 +43,39 @@ EXPLAINS = (
     "oscillating",
     "slow-rise",
     "grad-norm-growth",
+    "barely-learned",
+    "at-chance",
+    "val-left-behind",
 )
 PRIOR = -2.5
 TRIAL = "set the option to an absurd value for a few steps: if nothing changes, it is not wired"
 
 
-ACTS_ON_TRAINING = ("lr", "sched", "warmup", "clip", "accum", "resume", "ema", "momentum", "decay", "amp", "precision")
+# What a setting acts on, and the signs that its absence can bring about.
+ACTS_ON = {
+    ("clip",): ("diverged", "not-finite", "spiked", "grad-norm-growth", "slow-rise"),
+    ("lr", "learning_rate", "sched", "warmup", "warm_up"): (
+        "diverged", "not-finite", "spiked", "plateau", "lr-off-plan", "too-slow", "oscillating", "declined-after-peak",
+        "barely-learned", "at-chance",
+    ),
+    ("accum",): ("diverged", "oscillating", "spiked", "plateau", "lr-off-plan"),
+    ("ema", "average"): ("oscillating", "declined-after-peak", "val-left-behind"),
+    ("momentum", "decay"): ("oscillating", "diverged", "declined-after-peak"),
+    ("resume",): ("restart-jump",),
+}  # fmt: skip
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     found = case.audited("option-never-used", "config-key-never-read", "scheduler-never-stepped")
     if not found:
         return Excluded("no setting is known to be unwired")
-    training = [f for f in found if any(word in f.summary.lower() for word in ACTS_ON_TRAINING)]
+    ill = {f.id for f in case.findings if f.severity == "ill"}
+    training = [
+        f
+        for f in found
+        for words, signs in ACTS_ON.items()
+        if ill & set(signs) and any(re.search(rf"(^|[^a-z]){word}", f.summary.lower()) for word in words)
+    ]
     if not training:
         return [
             Evidence(

@@ -38,7 +38,7 @@ from wheeltapper.simulate.baselines import edm_initial_loss_mean
 
 ID = "sigma-data-mismatch"
 AREA = "objective"
-EXPLAINS = ("first-loss-odd", "worse-than-trivial")
+EXPLAINS = ("first-loss-odd", "worse-than-trivial", "below-baseline")
 PRIOR = -3.0
 TRIAL = "the loss of one batch before the first step, by noise level: 1 at all levels, or not"
 

@@ -40,7 +40,7 @@ from wheeltapper.signals.statistics import noise_of
 
 ID = "stale-resume"
 AREA = "resume"
-EXPLAINS = ("restart-jump", "spiked", "diverged", "declined-after-peak")
+EXPLAINS = ("restart-jump", "spiked", "diverged", "declined-after-peak", "barely-learned", "at-chance", "at-prior")
 PRIOR = -2.5
 TRIAL = "evaluate the newest checkpoint: it must score as the run did before the interruption"
 
@@ -49,6 +49,9 @@ FAR = 2.0  # intervals: one is lost in any interruption, part of a second if the
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    foreign = _foreign(case)
+    if foreign:
+        return foreign
     resumes = [(a, b) for a, b in pairwise(case.run.segments) if b.kind == "resume" and a.clock == b.clock]
     if not resumes:
         return Excluded("the record shows no resume")
@@ -66,6 +69,31 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
                 )
                 out.append(Evidence(5.0, text, "course", place))
     return out or Excluded("no resume goes back further than a checkpoint or two")
+
+
+def _foreign(case: Case) -> list[Evidence]:
+    """The first launch of this record resumes already: from what another attempt left in the folder."""
+    train: Series | None = case.get("train_loss")
+    first = next((e for e in case.run.events if e.kind == "resume"), None)
+    if train is None or first is None or not case.found("barely-learned", "at-chance", "at-prior", severity="ill"):
+        return []
+    spot = case.run.segments[0] if case.run.segments else None
+    if spot is None or first.line > spot.line or train.at[0] <= 1:
+        return []
+    out = [
+        Evidence(
+            4.5,
+            f"the first launch here resumes at once: {first.text.strip()[:100]}",
+            "first",
+            (Place(first.file, first.line),),
+        )
+    ]
+    lr, peak = case.get("lr"), number(case.knob("optimizer.lr"))
+    if lr is not None and peak is not None and float(np.nanmax(lr.values)) < 0.1 * peak:
+        out.append(
+            Evidence(2.0, f"the rate is at most {np.nanmax(lr.values):.2g}, the settings say {peak:.2g}", "rate")
+        )
+    return out
 
 
 def _went_back(before: Segment, after: Segment, every: float | None, place: tuple[Place, ...]) -> list[Evidence]:

@@ -36,7 +36,7 @@ from wheeltapper.run.model import Series
 
 ID = "train-val-shift"
 AREA = "data"
-EXPLAINS = ("train-val-gap",)
+EXPLAINS = ("train-val-gap", "val-left-behind")
 PRIOR = -3.0
 TRIAL = "train a small classifier to tell training from validation items: above chance decides"
 

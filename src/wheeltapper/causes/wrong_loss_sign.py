@@ -34,18 +34,20 @@ from wheeltapper.run.model import Series
 
 ID = "wrong-loss-sign"
 AREA = "loop"
-EXPLAINS = ("diverged", "slow-rise")
+EXPLAINS = ("diverged", "slow-rise", "not-finite", "above-start", "declined-after-peak", "at-chance", "spiked")
 PRIOR = -4.0
 TRIAL = "take one small step on one batch: its loss must fall"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
-    if train is None or int(train.finite.sum()) < 10:
+    if train is None or int(train.finite.sum()) < 5:
         return Excluded("no training loss to see it in")
     x = train.values[train.finite]
-    levels = np.array([float(np.median(part)) for part in np.array_split(x, 10)])
-    if np.any(np.diff(levels) < 0):
+    parts = np.array_split(x, min(10, len(x)))
+    levels = np.array([float(np.median(part)) for part in parts])
+    noise = np.median(np.abs(np.diff(parts[0]))) if len(parts[0]) > 2 else 0.0
+    if np.any(np.diff(levels) < -noise) or levels[-1] - levels[0] < max(5 * noise, 0.02 * abs(levels[0])) or x.min() < levels[0] - 4 * noise:
         return Excluded("the loss fell at some time")
     return [
         Evidence(

@@ -41,9 +41,11 @@ RULES: tuple[Rule, ...] = (
             "declined-after-peak",
             "train-val-gap",
             "above-start",
+            "crashed",
         ),
     ),
     ("at-prior", _always, ("stuck-from-start", "plateau")),
+    ("barely-learned", _always, ("stuck-from-start", "plateau", "too-slow")),
     ("collapsed", _always, ("declined-after-peak",)),
     (
         "diverged",

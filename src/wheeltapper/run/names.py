@@ -76,6 +76,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("dice", "up", "share", "mean_dice mdice pseudo_dice dsc dice_score mean_fg_dice ema_fg_dice", "val"),
     # images, sound, text
     _q("psnr", "up", "dB", "val_psnr", "val"),
+    _q("baseline", "neither", None, "input_psnr noisy_psnr bicubic_psnr baseline_psnr", "val"),
     _q("ssim", "up", None, "ms_ssim msssim", "val"),
     _q("lpips", "down", None, "", "val"),
     _q("dists", "down", None, "", "val"),

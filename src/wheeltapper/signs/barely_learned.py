@@ -11,7 +11,8 @@ budget is spent.
 ## How it decides
 The skill of the training loss, 1 - loss / ln C, is under 15 % over the last tenth of a record that reached 95 % of its
 planned length, and no accuracy (training or validation) exceeds three times chance or chance plus 20 points. The number of
-classes must be in the config. Labelled healthy classifiers end with a skill above 50 %.
+classes must be in the config. Labelled healthy classifiers end with a skill above 50 %. Where no accuracy is logged (tokens,
+diffusion), the skill of the training loss and of the validation loss must both be under 10 %.
 
 ## When it is wrong
 Objectives whose floor is high (strong mixup, label smoothing with few classes): the accuracy then is high, which clears it.
@@ -32,7 +33,8 @@ from wheeltapper.signs import seen
 
 ID = "barely-learned"
 LIVE = False
-SKILL, DONE = 0.15, 0.95
+ROWS = 6
+SKILL, DONE, ALONE = 0.15, 0.95, 0.10
 
 
 def look(
@@ -41,6 +43,7 @@ def look(
     progress: Progress,
     train_accuracy: Series | None = None,
     val_metrics: tuple[Series, ...] = (),
+    val_loss: Series | None = None,
 ) -> Answer:
     if progress.share is None or progress.share < DONE:
         return Unknown("the run is not over, or its planned length is not known", ("the rest of the run",))
@@ -50,10 +53,12 @@ def look(
         for s in (train_accuracy, *(m for m in val_metrics if m.quantity == "accuracy"))
         if s is not None and s.finite.any()
     ]
-    if len(x) < 10 or not scores:
-        return Unknown("too few losses, or no accuracy is logged", ("accuracy",))
+    if len(x) < ROWS:
+        return Unknown("too few losses", ("a longer record",))
     level = float(np.median(x[-max(3, len(x) // 10) :]))
     skill = 1 - level / trivial_loss.loss
+    if not scores:
+        return _by_losses(train_loss, val_loss, trivial_loss, level, skill)
     chance = float(np.exp(-trivial_loss.loss))
     best = max(float(np.nanmax(s.values)) / (100.0 if s.unit == "%" else 1.0) for s in scores)
     if skill >= SKILL or best > min(max(3 * chance, 0.02), chance + 0.20):
@@ -63,6 +68,19 @@ def look(
         f"exceeds {best:.1%} (chance {chance:.1%}): the run is over and hardly anything was learned"
     )
     return seen(ID, train_loss, text, severity="ill", grade="is", onset=0, skill=skill, best=best)
+
+
+def _by_losses(train: Series, val: Series | None, trivial: Trivial, level: float, skill: float) -> Answer:
+    levels = [skill]
+    if val is not None and val.quantity == train.quantity and int(val.finite.sum()) >= 3:
+        levels.append(1 - float(np.min(val.values[val.finite])) / trivial.loss)
+    if max(levels) >= ALONE:
+        return Clear(f"the loss ends {max(levels):.0%} below that of an untrained model")
+    text = (
+        f"{train.name} ends at {level:.4g} where an untrained model has {trivial.loss:.4g} ({trivial.words}): the run is "
+        f"over and hardly anything was learned ({max(levels):.0%})"
+    )
+    return seen(ID, train, text, severity="ill", grade="is", onset=0, skill=max(levels), best=0.0)
 
 
 _CLASSES = "num_classes: 10\nbatch_size: 64\nepochs: 36\n"

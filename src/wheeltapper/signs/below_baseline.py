@@ -1,8 +1,8 @@
 """A validation score is worse than doing nothing at all.
 
 ## What it sees
-A PSNR of a super-resolution or restoration run that lies, from the first evaluation on, below what plain
-interpolation gives.
+A PSNR of a super-resolution or restoration run that lies below what plain interpolation gives, or below that of
+the input itself where the log states it.
 
 ## Why it matters
 A network that adds detail to an interpolated base starts at the level of the base. A score far below it
@@ -13,7 +13,8 @@ degrades. No optimizer setting can mend that, and no trend in such a score means
 The run must be a super-resolution or restoration run (its config has a scale, or its framework does only
 that). Bicubic interpolation reaches 26 to 34 dB for a factor of 2 on photographs, a constant grey image 10
 to 19 dB: a best PSNR under 20 dB, for a factor of 2 to 4, is below any interpolation. Training losses must be normal
-(falling or low), otherwise the model itself may be broken.
+(falling or low), otherwise the model itself may be broken. Where the log gives the PSNR of the input (a denoiser's noisy
+pictures, the interpolated ones), that is the baseline: the last quarter of the evaluations, all of them below it.
 
 ## When it is wrong
 Restoration of very heavy noise, or PSNR computed on another range than 8 bits.
@@ -34,6 +35,7 @@ from wheeltapper.signs import seen, where
 ID = "below-baseline"
 LIVE = True
 BICUBIC = 26.0  # dB; the low end of bicubic x2 on photographs (CASES §2.1: 29 to 34)
+LATE = 4  # evaluations: fewer below the line could be the first ones of a network that starts at random
 GREY = 20.0  # dB; above what a constant image reaches (10 to 19)
 
 
@@ -41,6 +43,9 @@ def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None) 
     psnr = next((s for s in val_metrics if s.quantity == "psnr"), None)
     if psnr is None or not psnr.finite.any():
         return Unknown("no PSNR is logged, and no other score has a baseline without data", ("a baseline score",))
+    given = next((s for s in run.series.values() if s.quantity == "baseline" and s.finite.any()), None)
+    if given is not None and int(psnr.finite.sum()) >= LATE:
+        return _against_input(psnr, given)
     scale = knobs.value("sr.scale") if knobs is not None else None
     traiNNer = any("traiNNer" in f or "BasicSR" in f or "neosr" in f for f in run.formats)  # noqa: N806
     if not isinstance(scale, (int, float)) and not traiNNer:
@@ -53,6 +58,20 @@ def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None) 
         "near a constant grey image; the evaluation is broken, not the training"
     )
     return seen(ID, psnr, text, severity="ill", grade="is", onset=0, best=best, baseline=BICUBIC)
+
+
+def _against_input(psnr: Series, given: Series) -> Answer:
+    level = float(np.median(given.values[given.finite]))
+    x = psnr.values[psnr.finite]
+    late = x[-max(LATE, len(x) // 4) :]
+    if late.max() >= level:
+        return Clear(f"PSNR ends at {x[-1]:.2f} dB, the input has {level:.2f} dB")
+    index = int(np.flatnonzero(psnr.finite)[0 if x.max() < level else int(np.flatnonzero(x >= level)[-1]) + 1])
+    text = (
+        f"{psnr.name} ends at {x[-1]:.2f} dB where the input itself has {level:.2f} dB: what the network gives back is "
+        f"worse than what it was given, from {where(psnr, index)} on"
+    )
+    return seen(ID, psnr, text, severity="ill", grade="is", onset=index, best=float(x.max()), baseline=level)
 
 
 _SR = """name: x2

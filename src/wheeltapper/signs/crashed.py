@@ -46,10 +46,12 @@ def look(run: Run) -> Answer:
     what = "ran out of memory" if last.kind == "oom" else "crashed"
     if "KeyboardInterrupt" in last.text:
         what = "was stopped by hand"
+    trained = any(len(s) for s in run.series.values() if s.quantity == "loss")
+    when = "" if trained else " before the first training row"
     return Finding(
         id=ID,
-        summary=f"the program {what}: {words}",
-        severity="ill" if own else "watch",
+        summary=f"the program {what}{when}: {words}",
+        severity="ill" if own or (what == "crashed" and not trained) else "watch",
         grade="is",
         clock=last.clock,
         onset=last.at,

@@ -23,27 +23,46 @@ KNOWLEDGE OUT-01, AMP-05, AMP-14; ECOSYSTEM §0 (loggers that hide NaN).
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear, Finding
-from wheeltapper.run.model import Series
+from wheeltapper.finding import Answer, Clear, Finding, Place
+from wheeltapper.run.model import Run, Series
 from wheeltapper.signs import seen, where
 
 ID = "not-finite"
 LIVE = True
+STOPPED = re.compile(
+    r"\b(nan|inf|infinity|non-?finite)\b[^\n]{0,30}\bloss|\bloss\b[^\n]{0,30}\b(nan|inf|non-?finite)\b", re.IGNORECASE
+)
 
 
-def look(judged: tuple[Series, ...], val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
+def look(
+    run: Run, judged: tuple[Series, ...], train_loss: Series | None = None, val_metrics: tuple[Series, ...] = ()
+) -> Answer | list[Finding]:
     found = [finding for series in judged if (finding := _one(series)) is not None]
     found = [_softened(f, judged, val_metrics) for f in found]
+    told = None if any(f.severity == "ill" for f in found) else _told(run, train_loss)
+    found += [told] if told is not None else []
     if not found:
         return Clear("every logged value is finite")
     whole = [f for f in found if f.severity == "ill"]
     # One NaN spreads to every series of the row: the first to fall is the finding, the rest are its echo.
     first = sorted(whole or found, key=lambda f: (f.series is not None and "." in f.series, f.onset or 0))
     return first[:6]
+
+
+def _told(run: Run, train_loss: Series | None) -> Finding | None:
+    """A program that stops at the first NaN logs none: its last words say it."""
+    last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)
+    if last is None or train_loss is None or not len(train_loss):
+        return None
+    end = len(train_loss) - 1
+    words = last.text.strip().splitlines()[-1][:160]
+    text = f"the program stopped itself after {where(train_loss, end)}: {words}"
+    return seen(ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(Place(last.file, last.line),))
 
 
 def _softened(finding: Finding, judged: tuple[Series, ...], scores: tuple[Series, ...]) -> Finding:

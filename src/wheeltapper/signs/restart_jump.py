@@ -27,16 +27,22 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Run, Series
+from wheeltapper.signals.progress import Progress
 from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.signs import seen, where
 
 ID = "restart-jump"
 LIVE = True
 RATE = 1.5
+HIGH = 0.3  # of the peak: a schedule that was meant to end low and ends above this began again
 
 
 def look(
-    run: Run, lr: Series | None = None, train_loss: Series | None = None, main_metric: Series | None = None
+    run: Run,
+    lr: Series | None = None,
+    train_loss: Series | None = None,
+    main_metric: Series | None = None,
+    progress: Progress | None = None,
 ) -> Answer | list[Finding]:
     resumes = [s for s in run.segments if s.kind == "resume"]
     if not resumes:
@@ -48,14 +54,18 @@ def look(
         if rate is not None and lr is not None:
             index, ratio = rate
             text = f"the learning rate jumps {ratio:.3g}x at the resume at {where(lr, index)} ({lr.values[index - 1]:.3g} to {lr.values[index]:.3g})"
+            done = progress is not None and progress.state == "finished"
+            over = done and ratio > 1 and float(lr.values[-1]) > HIGH * float(np.nanmax(lr.values))
             if worse:
                 text += f"; {worse}"
+            elif over:
+                text += f"; the run is over and the rate still stands at {lr.values[-1]:.3g}"
             out.append(
                 seen(
                     ID,
                     lr,
                     text,
-                    severity="ill" if worse and ratio > 1 else "watch",
+                    severity="ill" if (worse and ratio > 1) or over else "watch",
                     grade="is",
                     onset=index,
                     ratio=ratio,

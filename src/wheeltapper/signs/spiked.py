@@ -33,7 +33,7 @@ from wheeltapper.signs import seen, where
 
 ID = "spiked"
 LIVE = False
-STAYS = 1.2
+STAYS, AFTER = 1.2, 3
 
 
 def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Finding]:
@@ -58,7 +58,8 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
     after = x[first:]
     end_level = float(np.median(after[-max(1, min(len(after), width)) :])) if len(after) > 1 else float(after[-1])
     size = float(np.exp(excess[first]))
-    stays = end_level - level > 0.5 * float(excess[first]) and np.exp(end_level - level) > STAYS
+    enough = len(after) >= AFTER  # two high rows in a row are noise that a mean over few batches has
+    stays = enough and end_level - level > 0.5 * float(excess[first]) and np.exp(end_level - level) > STAYS
     index = int(good[_first_of(first, excess, limit)] if stays else good[first])
     if stays:
         text = (

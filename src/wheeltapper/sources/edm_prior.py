@@ -22,6 +22,10 @@ _STEP = re.compile(
 _PAIR = re.compile(rf"(?P<name>[A-Za-z_][\w .()/-]*?)\s*=\s*(?P<value>{NUMBER})(?P<unit>%|ms|s|GB)?(?=[\s,;|]|$)")
 _AT = re.compile(r"(?:validation|evaluation)\b.*\bat step (?P<step>[\d,]*\d)", re.I)
 _VALID = re.compile(rf"^\W*(?P<name>(?:Val(?:idation)?|Test|Eval(?:uation)?) [Ll]oss)\s*[:=]\s*(?P<value>{NUMBER})\s*$")
+_PSNR = re.compile(
+    rf"^\W*(?P<name>(?:Val(?:idation)?|Test|Eval(?:uation)?) PSNR)\s*[:=]\s*(?P<value>{NUMBER})\s*dB"
+    rf"(?:\s*\((?:noisy )?input:? (?P<input>{NUMBER}) dB\))?"
+)
 _SNIFF = re.compile(r"^(?:.{0,80}[-:\]] )?\W*(?:Step|Iteration) [\d,]+(?:/[\d,]+)?: [A-Za-z ]+ = [-+\dni.]", re.M)
 
 
@@ -44,6 +48,11 @@ def explain(body: str, _line: int) -> Row | None:
     if found := _VALID.match(body):
         split = "test" if found["name"].lower().startswith("test") else "val"
         return Row((field_of(found, "value", found["name"], split=split, window="eval"),), anchor=False)
+    if found := _PSNR.match(body):
+        value = field_of(found, "value", "psnr", split="val", window="eval")
+        if not found["input"]:
+            return Row((value,), anchor=False)
+        return Row((value, field_of(found, "input", "input_psnr", split="val", window="eval")), anchor=False)
     if found := _AT.search(body):
         return Row((field_of(found, "step", role="step"),), learn=False)
     return None

@@ -1,0 +1,75 @@
+"""The loss itself is undefined for some inputs: a logarithm of zero, a root at zero, a division by nothing.
+
+## What happens
+A formula leaves its domain for rare values: log(0) of a probability or a noise level at the end of its range, sqrt at 0
+(infinite gradient), 0/0 of an empty mask. The batch is sound; the formula is not.
+
+## How it shows
+NaN or inf out of the blue, with a calm loss before it, also in fp32 and at a low rate; often again at the same kind of
+item or at the ends of a random range.
+
+## What else looks like this
+A batch that holds NaN, an fp16 overflow, a diverging optimizer (the loss rises first).
+
+## When this is wrong
+If the replayed batch holds NaN itself.
+
+## Fix
+Clamp the argument (eps inside the logarithm or root), or keep the random variable off the end of its range.
+
+## Trial
+Replay the batch of the onset in fp32 with anomaly detection: it names the operation.
+
+## References
+PyTorch documentation, `torch.autograd.detect_anomaly`; Micikevicius et al. 2018 for the fp16 case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.run.model import Series
+
+ID = "loss-not-finite"
+AREA = "objective"
+EXPLAINS = ("not-finite",)
+PRIOR = -1.5
+TRIAL = "replay the batch of the onset in fp32 with anomaly detection: it names the operation"
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    ill = case.found("not-finite", severity="ill")
+    train: Series | None = case.get("train_loss")
+    if not ill:
+        return Excluded("no loss stays NaN")
+    out = []
+    if train is not None and ill[0].onset is not None:
+        before = train.values[(train.at < ill[0].onset) & train.finite]
+        if len(before) >= 6:
+            level, last = before[-12:-1], float(before[-1])
+            rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
+            if rise < 2:
+                out.append(Evidence(1.0, "the loss was calm up to the row before", "before"))
+            elif rise > 4:
+                out.append(Evidence(-2.0, "the loss rose before it turned NaN", "before"))
+    task = case.get("task")
+    if task is not None and task.diffusion:
+        out.append(
+            Evidence(0.5, "the noise level is drawn at random, and its ends are where such formulas break", "task")
+        )
+    return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Keep the argument inside its domain (an eps inside the logarithm or root).",
+            (),
+            "try",
+            "the run passes the onset",
+        ),
+    )

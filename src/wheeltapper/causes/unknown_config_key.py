@@ -1,0 +1,73 @@
+"""The configuration holds a key that this version of the framework does not know.
+
+## What happens
+A strict loader (traiNNer, pydantic, hydra with a schema) refuses the whole file; a lenient one ignores the key. Either way
+the setting that was meant does not act.
+
+## How it shows
+The program ends before the first training row with the name of the key in its last words; or nothing at all happens.
+
+## What else looks like this
+A value of the wrong type, a missing file, a package of another version.
+
+## When this is wrong
+The key belongs to a fork or a newer version: the message of the program decides.
+
+## Fix
+Remove the key, or spell it as this version does.
+
+## Trial
+Load the file with the framework's own loader: seconds.
+
+## References
+msgspec and pydantic (`forbid_unknown_fields`, `extra="forbid"`); traiNNer-redux `utils/redux_options.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from wheeltapper.causes import Case, Excluded
+from wheeltapper.finding import Evidence, Remedy
+
+ID = "unknown-config-key"
+AREA = "config"
+EXPLAINS = ("crashed",)
+PRIOR = -3.0
+TRIAL = "load the file with the framework's own loader: seconds"
+
+WORDS = re.compile(
+    r"unknown (field|key|option)|unexpected key|extra (inputs|fields)|not a valid|unrecognized arguments", re.IGNORECASE
+)
+
+
+def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    crash = next((e for e in reversed(case.run.events) if e.kind == "crash"), None)
+    if crash is None or case.get("train_loss") is not None:
+        return Excluded("the program did not end before training")
+    out = []
+    named = [
+        f
+        for f in case.audited("unknown-key")
+        if any(word in crash.text for word in re.findall(r"`([^`]+)`", f.summary))
+    ]
+    named = named or [
+        f for f in case.audited("unknown-key") if any(part in crash.text for part in _last_words(f.summary))
+    ]
+    if named:
+        out.append(Evidence(7.0, named[0].summary, "proof", named[0].places))
+    if WORDS.search(crash.text):
+        out.append(Evidence(5.0, f"the program says so: {crash.text.strip().splitlines()[-1][:120]}", "message"))
+    return out or Excluded("the last words of the program name no key")
+
+
+def _last_words(summary: str) -> list[str]:
+    """The last parts of the dotted keys: a loader names the field, not its path."""
+    return [key.rsplit(".", 1)[-1] for key in re.findall(r"`([^`]+)`", summary)]
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy("Remove the key, or spell it as this version does.", (), "safe", "the file loads and training begins"),
+    )
