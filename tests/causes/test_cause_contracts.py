@@ -14,8 +14,8 @@ from wheeltapper.causes import SECTIONS, Case, Excluded, causes, remedies_of, we
 from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.finding import Finding
-from wheeltapper.run.gather import read_runs
 from wheeltapper.report.pages import pages_of
+from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs

@@ -125,6 +125,18 @@ CASES: dict[str, tuple[str, str]] = {
             "for x, y in train_loader:\n    F.cross_entropy(model(x), y).backward()\n    optimizer.step()\n    model.zero_grad()\n"
         ),
     ),
+    "loss-negated": (
+        script("for x, y in train_loader:\n    loss = F.cross_entropy(model(x), y)\n    optimizer.zero_grad()\n    (-loss / 2).backward()\n    optimizer.step()\n"),
+        script("for x, y in train_loader:\n    reward = F.cross_entropy(model(x), y)\n    optimizer.zero_grad()\n    (-reward).backward()\n    optimizer.step()\n"),
+    ),
+    "params-frozen": (
+        script('for name, p in model.named_parameters():\n    p.requires_grad = name.startswith("fc.")\n' + LOOP),
+        script("for name, p in model.named_parameters():\n    p.requires_grad = True\n" + LOOP),
+    ),
+    "params-not-in-optimizer": (
+        script(LOOP, HEAD.replace("model.parameters()", "list(model.fc.parameters())")),
+        script(LOOP, HEAD.replace("model.parameters()", "[*model.body.parameters(), *model.fc.parameters()]")),
+    ),
     "loss-not-divided": (
         script("""
             accum_steps = 4

@@ -6,6 +6,7 @@ Every claim here is arithmetic on the settings, so it is graded "is"; where a un
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from wheeltapper.audit.length import Length
 from wheeltapper.config.knobs import Knobs
@@ -16,6 +17,7 @@ from wheeltapper.simulate.plan import Plan
 # Averages whose decay is the bare number: others ramp it, and are judged by their own rule (EMA-02).
 CONSTANT_AVERAGES = {None, "torch", "timm", "constant", "averaged_model"}
 STALE = 0.5
+HARMS = 2.0  # a ramp twice the run: the harder half is never seen
 
 
 def arithmetic(knobs: Knobs, length: Length, plan: Plan | None = None) -> Iterator[Finding]:
@@ -63,7 +65,8 @@ def _beyond_the_end(knobs: Knobs, length: Length, total: float) -> Iterator[Find
         text = (
             f"the curriculum needs {ramp:,.0f} updates and the run has {total:,.0f}: full difficulty is never trained"
         )
-        yield _found(knobs, "curriculum-longer-than-run", "curriculum.steps", text, "watch", ramp=ramp, total=total)
+        severity = "ill" if ramp > HARMS * total else "watch"
+        yield _found(knobs, "curriculum-longer-than-run", "curriculum.steps", text, severity, ramp=ramp, total=total)
     for knob, id_, what in (
         ("checkpoint.every", "checkpoint-never-saved", "checkpoint"),
         ("eval.every", "never-evaluated", "evaluation"),
@@ -86,7 +89,10 @@ def _average(knobs: Knobs, total: float) -> Iterator[Finding]:
             f"an average with decay {decay:g}, updated every {every:g} steps, is after {total:,.0f} updates still {left:.0%} "
             f"its first copy (horizon {every / (1 - decay):,.0f} updates)"
         )
-        yield _found(knobs, "ema-horizon-too-long", "ema.decay", text, left=left, horizon=every / (1 - decay))
+        found = _found(knobs, "ema-horizon-too-long", "ema.decay", text, left=left, horizon=every / (1 - decay))
+        if knobs.value("ema.impl") is None:  # many averages ramp their decay up, which only the code can tell
+            found = replace(found, grade="suspected", severity="watch", summary=f"{text}, unless its decay is ramped up")
+        yield found
 
 
 def _cosine(knobs: Knobs, length: Length) -> Iterator[Finding]:

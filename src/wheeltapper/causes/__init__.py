@@ -125,11 +125,14 @@ def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
     return tuple(sorted(strongest.values(), key=lambda e: -abs(e.bits)))
 
 
-def proofs(case: Case, *audit_ids: str, bits: float = 7.0) -> list[Evidence]:
-    """What config or code prove by themselves, as evidence; one group, so that two proofs of one thing are one."""
+def proofs(case: Case, *audit_ids: str, bits: float = 7.0, hint: float = 2.0) -> list[Evidence]:
+    """What config or code prove by themselves, as evidence; one group, so that two proofs of one thing are one.
+
+    `hint`: the bits of what they only make likely.
+    """
     found = case.audited(*audit_ids)
     return [
-        Evidence(bits if f.grade == "is" else 2.0, f.summary, "proof" if f.grade == "is" else "code", f.places)
+        Evidence(bits if f.grade == "is" else hint, f.summary, "proof" if f.grade == "is" else "code", f.places)
         for f in found
     ]
 

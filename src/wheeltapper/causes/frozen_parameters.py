@@ -30,7 +30,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.causes._look import OFF, settings_like, still_weights, weight_norms
 from wheeltapper.config.dialects.schema import place_of
 from wheeltapper.finding import Evidence, Remedy
@@ -47,7 +47,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     still = still_weights(case.run)
     if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
-    out = []
+    out = proofs(case, "params-frozen", hint=6.0)
     for weight, grad in still:
         if grad is None or not np.any(grad.values[grad.finite] > 0):
             what = "and no gradient reaches it" if grad is not None else "(its gradient is not logged)"

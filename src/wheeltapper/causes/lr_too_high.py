@@ -80,6 +80,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out += _before_nan(train, onset)
     if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance"):
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
+    if train is not None and onset is not None and _never_fell(train, onset):
+        out.append(Evidence(-1.5, "the loss rose from its first rows on, before the rate could do harm", "start"))
     clip = case.knob("clip.norm")
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
@@ -95,6 +97,11 @@ def _from_the_start(case: Case) -> list[Evidence]:
     if isinstance(peak, (int, float)) and peak > (1e-2 if adaptive(case) else 2.0):
         return [Evidence(2.5, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
     return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+
+
+def _never_fell(train: Series, onset: float) -> bool:
+    before = train.values[(train.at <= onset) & train.finite]
+    return len(before) >= 4 and float(before[1:].min()) >= 0.99 * float(before[0])
 
 
 def _before_nan(train: Series, onset: float) -> list[Evidence]:

@@ -47,7 +47,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     still = still_weights(case.run)
     if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
-    out = proofs(case, "params-not-in-optimizer", bits=9.0)
+    out = proofs(case, "params-not-in-optimizer", bits=9.0, hint=7.0)
     for weight, grad in still:
         if grad is not None and np.any(grad.values[grad.finite] > 0):
             out.append(

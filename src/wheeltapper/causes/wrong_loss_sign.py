@@ -28,35 +28,32 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "wrong-loss-sign"
 AREA = "loop"
 EXPLAINS = ("diverged", "slow-rise", "not-finite", "above-start", "declined-after-peak", "at-chance", "spiked")
-PRIOR = -4.0
+PRIOR = -3.5
 TRIAL = "take one small step on one batch: its loss must fall"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    told = proofs(case, "loss-negated", hint=6.0)
     train: Series | None = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 5:
         return Excluded("no training loss to see it in")
     x = train.values[train.finite]
     parts = np.array_split(x, min(10, len(x)))
     levels = np.array([float(np.median(part)) for part in parts])
-    noise = np.median(np.abs(np.diff(parts[0]))) if len(parts[0]) > 2 else 0.0
-    if np.any(np.diff(levels) < -noise) or levels[-1] - levels[0] < max(5 * noise, 0.02 * abs(levels[0])) or x.min() < levels[0] - 4 * noise:
-        return Excluded("the loss fell at some time")
-    return [
-        Evidence(
-            5.0,
-            f"the loss rises from the first rows on, without a fall ({levels[0]:.3g} to {levels[-1]:.3g})",
-            "shape",
-            (train.place(0),),
-        )
-    ]
+    # Against the noise of the first part: from then on a loss that is maximised only grows.
+    noise = 1.5 * float(np.median(np.abs(np.diff(parts[0])))) if len(parts[0]) > 2 else 0.0
+    climbs = levels[-1] - levels[0] > max(3 * noise, 0.02 * abs(levels[0]))
+    if not climbs or np.any(np.diff(levels) < -2 * noise):
+        return told or Excluded("the loss fell at some time, or does not rise")
+    shape = f"the loss rises from the first rows on, without a fall ({levels[0]:.3g} to {levels[-1]:.3g})"
+    return [*told, Evidence(5.0 if len(x) >= 10 else 3.5, shape, "shape", (train.place(0),))]
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

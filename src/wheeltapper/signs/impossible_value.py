@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Answer, Clear, Finding
 from wheeltapper.run.model import Series
 from wheeltapper.signs import seen, where
@@ -30,7 +31,7 @@ ID = "impossible-value"
 LIVE = True
 # quantity: (lowest, highest) that the definition allows; shares are in fractions here.
 BOUNDS: dict[str, tuple[float, float]] = {
-    "fid": (-1.0, 1e6), "kid": (-1.0, 1e4), "inception_score": (0.99, 1e5), "psnr": (0.0, 200.0),
+    "fid": (-1.0, 1e6), "kid": (-1.0, 1e4), "inception_score": (0.99, 1e5), "psnr": (-np.inf, 200.0),
     "ssim": (-1.001, 1.001), "lpips": (-1e-6, 1e3), "perplexity": (0.99, np.inf), "accuracy": (0.0, 1.001),
     "top5": (0.0, 1.001), "error": (0.0, 1.001), "map": (-1.001, 1.001), "map50": (-1.001, 1.001),
     "iou": (0.0, 1.001), "dice": (0.0, 1.001), "f1": (0.0, 1.001), "auc": (0.0, 1.001), "wer": (0.0, np.inf),
@@ -38,12 +39,20 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 
 
-def look(judged: tuple[Series, ...]) -> Answer | list[Finding]:
+# dB: rounding to 8 bits alone leaves 10 log10(12 * 255^2); a super-resolved picture is never nearer to its target.
+ROUNDING = 58.9
+
+
+def look(judged: tuple[Series, ...], knobs: Knobs | None = None) -> Answer | list[Finding]:
     out = []
+    scale = knobs.value("sr.scale") if knobs is not None else None
+    enlarges = isinstance(scale, (int, float)) and scale >= 2
     for series in judged:
         bounds = BOUNDS.get(series.quantity or "")
         if bounds is None:
             continue
+        if enlarges and series.quantity == "psnr":
+            bounds = (bounds[0], ROUNDING)
         scale = 100.0 if series.unit == "%" else 1.0
         values = series.values / scale
         with np.errstate(invalid="ignore"):
@@ -53,7 +62,7 @@ def look(judged: tuple[Series, ...]) -> Answer | list[Finding]:
         spots = np.flatnonzero(bad)
         first = int(spots[0])
         text = (
-            f"{series.name} is {series.values[first]:.3g} at {where(series, first)}, which no {series.quantity} can be "
+            f"{series.name} is {series.values[first]:.3g} at {where(series, first)}, which no {series.quantity} {'of an enlarged picture ' if bounds[1] == ROUNDING else ''}can be "
             f"({len(spots)} of {len(series)} values out of bounds)"
         )
         # One stray value is a glitch of one evaluation; a broken metric is broken often.

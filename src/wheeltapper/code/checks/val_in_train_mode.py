@@ -32,7 +32,7 @@ from wheeltapper.finding import Finding
 
 ID = "val-in-train-mode"
 VALIDATION = re.compile(r"(^|_)(val|valid|validation|eval|test|dev)(_|$)|^val|^test_?(loader|dl)", re.I)
-MODES = re.compile(r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\(")
+MODES = re.compile(r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\b|\b(ResNet|resnet|VGG|DenseNet|MobileNet|EfficientNet)\w*\(")
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -66,9 +66,18 @@ def validation_loops(code: Code) -> list[ast.For]:
             if isinstance(n, ast.Name | ast.Attribute)
         }
         loaders = {n for n in names if re.search(r"loader|_dl$|dataloader", n, re.I)}
-        if loaders and all(VALIDATION.search(n) for n in loaders) and _calls_a_model(loop):
+        by_loader = loaders and all(VALIDATION.search(n) for n in loaders)
+        if (by_loader or (not loaders and _in_validation(code, loop))) and _calls_a_model(loop):
             out.append(loop)
     return out
+
+
+def _in_validation(code: Code, loop: ast.For) -> bool:
+    """Whether the loop is that of a function named for validation, in which gradients are off."""
+    call = next((n for n in ast.walk(loop) if isinstance(n, ast.Call)), None)
+    func = code.program.func_of[call] if call is not None else None
+    quiet = any(one is loop and no_grad for one, no_grad in code.loop.walked)
+    return quiet and func is not None and bool(VALIDATION.search(func.name))
 
 
 def _calls_a_model(loop: ast.For) -> bool:

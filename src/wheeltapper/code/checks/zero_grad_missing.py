@@ -38,11 +38,14 @@ def check(code: Code) -> Iterator[Finding]:
     reached = {e.node for e in code.loop.of("zero_grad")}
     if any(call not in reached for call in code.program.calls.get("zero_grad", [])):
         return
-    for loop in code.loop.batch_loops:
+    # The loop that steps: the batch loop itself, or the one around a loop of micro-batches.
+    for loop in dict.fromkeys(e.loops[-1] for e in code.loop.of("step", "scaler-step") if e.loops):
         steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
-        if not steps or code.loop.inside(loop, "zero_grad"):
-            continue
         name = steps[0].name if steps[0].what == "step" else steps[0].argument
+        others = {n for p in code.made("optimizer") for n in p.names} - {name}
+        clears = [e for e in code.loop.inside(loop, "zero_grad") if e.name not in others]
+        if not code.loop.inside(loop, "backward") or clears:
+            continue
         made = [p for p in code.made("optimizer") if name in p.names and p.made_by in OPTIMIZERS]
         if (
             not made
@@ -50,7 +53,7 @@ def check(code: Code) -> Iterator[Finding]:
             or any(p.made_by in code.program.classes for p in made)
         ):
             continue
-        backward = next(e for e in code.loop.backwards if e.loops[-1] is loop)
+        backward = code.loop.inside(loop, "backward")[0]
         yield code.finding(
             ID,
             f"The loop steps {name} after every backward pass and never clears the gradients: each step uses the sum of all "

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,15 @@ class Dataset(Strict):
     num_worker_per_gpu: int = 4
     batch_size_per_gpu: int = 4
     accum_iter: int = 1
-    num_images: int = 24  # lab: how many pictures are made
-    image_size: int = 64  # lab: their size
-    image_seed: int = 0  # lab: which
+
+    @property
+    def made(self) -> tuple[int, int, int]:
+        """How many pictures, their size and their seed: the lab makes its data, and the folder's name says which."""
+        numbers = re.search(r"scenes-(\d+)x(\d+)-seed(\d+)", self.dataroot_gt)
+        if numbers is None:
+            raise ValueError(f"{self.dataroot_gt}: the lab makes its pictures; name them scenes-COUNTxSIZE-seedN")
+        count, size, seed = (int(n) for n in numbers.groups())
+        return count, size, seed
 
 
 class Datasets(Strict):

@@ -151,11 +151,8 @@ datasets:
   train:
     name: Scenes_Train
     type: pairedimagedataset
-    dataroot_gt: datasets/scenes/hr
-    dataroot_lq: datasets/scenes/lr_x2_bicubic_aa
-    num_images: {s["images"]}
-    image_size: {s["train_image_size"]}
-    image_seed: {s["seed"]}
+    dataroot_gt: datasets/scenes-{s["images"]}x{s["train_image_size"]}-seed{s["seed"]}/hr
+    dataroot_lq: datasets/scenes-{s["images"]}x{s["train_image_size"]}-seed{s["seed"]}/lr_x2_bicubic_aa
     lq_size: {s["lq_size"]}
     use_hflip: true
     use_rot: true
@@ -166,11 +163,8 @@ datasets:
   val:
     name: Scenes_Val
     type: pairedimagedataset
-    dataroot_gt: datasets/scenes/val_hr
-    dataroot_lq: datasets/scenes/val_lr_x2_bicubic_aa
-    num_images: {s["val_images"]}
-    image_size: {s["image_size"]}
-    image_seed: {s["seed"] + 1}
+    dataroot_gt: datasets/scenes-{s["val_images"]}x{s["image_size"]}-seed{s["seed"] + 1}/hr
+    dataroot_lq: datasets/scenes-{s["val_images"]}x{s["image_size"]}-seed{s["seed"] + 1}/lr_x2_bicubic_aa
 
 network_g:
   type: paragonsr2_nano

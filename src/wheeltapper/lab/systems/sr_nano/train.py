@@ -247,8 +247,8 @@ def train_pipeline(opt_path: str, auto_resume: bool) -> nn.Module:
     log(f"Training with manual_seed={seed}.")
     data, held = opt.datasets.train, opt.datasets.val
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    scenes = make_scenes(data.num_images, data.image_size, data.image_seed).to(device)
-    val_gt = make_scenes(held.num_images, held.image_size, held.image_seed)
+    scenes = make_scenes(*data.made).to(device)
+    val_gt = make_scenes(*held.made)
     val_lq = degrade(val_gt, opt.scale)
     per_epoch = -(-len(scenes) // (data.batch_size_per_gpu * data.accum_iter))
     total_iter = opt.train.total_iter
