@@ -9,6 +9,7 @@ inside is reported once and the guard goes passive; training never sees it.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,14 +20,15 @@ from typing import Any
 import torch
 
 from wheeltapper.errors import InputError
-from wheeltapper.guard.measure import HEAD, Gradients, Meter
+from wheeltapper.guard import look as looks
+from wheeltapper.guard.measure import Meter
 from wheeltapper.guard.outbox import Outbox
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+from wheeltapper.guard.row import NAN, Row, number
 
 log = logging.getLogger("wheeltapper.guard")
 
 POLICIES = ("watch", "skip", "cut", "rollback", "stop")
-NAN = float("nan")
 
 
 class Stop(Exception):  # noqa: N818
@@ -76,8 +78,8 @@ class Guard:
             k: [] for k in ("step", "tensors", "incident", "boundary")
         }
         self._hooks: list[Any] = []
-        self._open: _Open | None = None
-        self._late: _Open | None = None  # closed without a loss: guard.step may be called after optimizer.step
+        self._open: Row | None = None
+        self._late: Row | None = None  # closed without a loss: guard.step may be called after optimizer.step
         self._ended = time.perf_counter()
         self._data_s = NAN
         self._guarded("starting", self._start)
@@ -205,33 +207,52 @@ class Guard:
     def _note(self, loss: Any, batch_id: Any, inputs: Any, targets: Any) -> None:
         self._drain()
         late = self._late
-        if late is not None and self._open is None:
+        if late is not None and self._open is None:  # guard.step is called after optimizer.step
             late.add(loss, batch_id)
             self._send(late)
             return
         if self._open is not None and self._updated_since(self._open):
             self._close(skipped=True)
-        row = self._open = self._open or _Open(self.tick, self._updates())
+        row = self._row()
         row.add(loss, batch_id)
         row.gradients = self._meter.gradients(self._inverse_scale())
         row.before_clip = True
+        if self._due() and (inputs is not None or targets is not None):
+            row.batch = (inputs, targets)
 
     def _before(self) -> None:
         if self._late is not None:
             self._send(self._late)
-        row = self._open = self._open or _Open(self.tick, self._updates())
+        row = self._row()
         if row.gradients is None:
             row.gradients = self._meter.gradients(self._inverse_scale())
-        row.lr = tuple(_number(g["lr"]) for g in self.optimizer.param_groups)
+        row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
+        if self._due():
+            if self._meter.moved_storage():
+                self._meter.build_sample()
+            row.look = looks.Look(self.at, self.tick, self._meter.without_gradient())
+            looks.before_step(row.look, self._meter, row.gradients)
+            row.memory = memory(self._meter.device)
         row.weights = self._meter.sample_weights()
 
     def _after(self) -> None:
         row = self._open
         if row is not None:
             if row.weights is not None:
-                row.update = self._meter.update(row.weights, self._meter.sample_weights())
+                after = self._meter.sample_weights()
+                row.update = self._meter.update(row.weights, after)
+                if row.look is not None:
+                    looks.after_step(row.look, self._meter, row.weights, after, self.optimizer, self.ema)
             self._close(skipped=False)
         self._tell("boundary", self.tick)
+
+    def _row(self) -> Row:
+        if self._open is None:
+            self._open = Row(self.tick, self._updates())
+        return self._open
+
+    def _due(self) -> bool:
+        return self.tick % self.every == 0
 
     def _close(self, skipped: bool) -> None:
         row, self._open = self._open, None
@@ -241,6 +262,7 @@ class Guard:
         row.step, row.skipped, row.time = self.at, skipped, time.time()
         row.step_s, row.data_s = now - self._ended, self._data_s
         self._ended, self._data_s = now, NAN
+        row.scale, row.weights = self._scale(), None
         self.tick += 1
         if not skipped:
             self.at += 1
@@ -249,16 +271,28 @@ class Guard:
         else:
             self._send(row)
 
-    def _send(self, row: _Open) -> None:
+    def _send(self, row: Row) -> None:
         if row is self._late:
             self._late = None
-        self._outbox.send(row.tensor(self._meter, self._scale()), row)
+        self._outbox.send(row.tensor(self._meter), row)
+        look = row.look
+        if look is not None:
+            for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):
+                if batch is not None:
+                    looks.batch_part(look, kind, batch, self._meter.device)
+            self._outbox.send(look.tensor(), look)
+            row.look, row.batch = None, (None, None)
 
     def _drain(self, wait: bool = False) -> None:
-        for numbers, row in self._outbox.arrived(wait):
-            record = row.record(numbers, self.clip_norm)
-            self.history.append(record)
-            self._tell("step", record)
+        for numbers, what in self._outbox.arrived(wait):
+            if isinstance(what, Row):
+                record = what.record(numbers, self.clip_norm)
+                self.history.append(record)
+                self._tell("step", record)
+            else:
+                seen = what.record(numbers, self._meter)
+                self.tensors.append(seen)
+                self._tell("tensors", seen)
 
     # The loss scale
 
@@ -281,85 +315,16 @@ class Guard:
         """Something that is another object after each GradScaler.update()."""
         return getattr(self.scaler, "_per_optimizer_states", None)
 
-    def _updated_since(self, row: _Open) -> bool:
+    def _updated_since(self, row: Row) -> bool:
         return self.scaler is not None and row.updates is not self._updates()
 
 
-class _Open:
-    """A step under way."""
-
-    def __init__(self, tick: int, updates: Any) -> None:
-        self.tick, self.step, self.updates = tick, 0, updates
-        self.loss: Any = None
-        self.micro = 0
-        self.batch_ids: list[Any] = []
-        self.gradients: Gradients | None = None
-        self.before_clip = False
-        self.lr: tuple[float, ...] = ()
-        self.weights: Any = None
-        self.update: tuple[Any, Any] | None = None
-        self.skipped = False
-        self.time = self.step_s = self.data_s = NAN
-
-    def add(self, loss: Any, batch_id: Any) -> None:
-        value = loss.detach() if isinstance(loss, torch.Tensor) else loss
-        if value is not None:
-            self.loss = value if self.loss is None else self.loss + value
-        self.micro += 1
-        if batch_id is not None:
-            self.batch_ids.append(batch_id)
-
-    def tensor(self, meter: Meter, scale: Any) -> Any:
-        """All numbers of the step as one device tensor."""
-        nan = meter.nan
-        g = self.gradients
-        loss = self.loss if isinstance(self.loss, torch.Tensor) else nan
-        head = [
-            loss,
-            nan if g is None else g.total,
-            nan if g is None else g.bad,
-            nan if g is None else g.first,
-            nan if scale is None else scale,
-        ]
-        head += list(self.update) if self.update is not None else [nan, nan]
-        head.append(nan)
-        assert len(head) == HEAD
-        flat = torch.stack([meter.scalar(h) for h in head])
-        return flat if g is None else torch.cat([flat, g.groups])
-
-    def record(self, numbers: list[float], clip_norm: float | None) -> StepRecord:
-        loss, norm, bad, first, scale, change, size, _ = numbers[:HEAD]
-        if isinstance(self.loss, int | float):
-            loss = float(self.loss)
-        micro = max(self.micro, 1)
-        ids = self.batch_ids
-        clipped = (
-            None if clip_norm is None else bool(norm > clip_norm if self.before_clip else norm >= 0.999 * clip_norm)
-        )
-        return StepRecord(
-            step=self.step,
-            tick=self.tick,
-            time=self.time,
-            loss=loss / micro,
-            micro=self.micro,
-            grad_norm=norm,
-            group_norms=tuple(numbers[HEAD:]),
-            before_clip=self.before_clip,
-            lr=self.lr,
-            update_ratio=change / size if size else NAN,
-            nonfinite=int(bad) if bad == bad else 0,
-            worst=int(first) if first == first else -1,
-            clipped=clipped,
-            scale=scale,
-            skipped=self.skipped,
-            batch_id=ids[0] if len(ids) == 1 else tuple(ids) or None,
-            data_s=self.data_s,
-            step_s=self.step_s,
-        )
-
-
-def _number(value: Any) -> float:
-    """A learning rate as a number; one that lives on a device is left alone."""
-    if isinstance(value, torch.Tensor):
-        return float(value) if value.device.type == "cpu" else NAN
-    return float(value)
+def memory(device: torch.device) -> int:
+    """Bytes allocated on the device, or the peak resident memory of the process on a CPU."""
+    if device.type == "cuda":
+        return int(torch.cuda.memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return -1
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)

@@ -18,8 +18,6 @@ import torch
 # kurtosis of 100, still within 8 %; the guard reads these numbers on a log scale.
 RUNS, RUN = 4, 1024
 
-HEAD = 8  # columns of a row before the norms of the groups
-
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
@@ -66,9 +64,9 @@ class Meter:
         self._zero = torch.zeros((), device=device)
         self.nan = torch.full((), float("nan"), device=device)
         self._minus = torch.full((), -1.0, device=device)
-        self._buckets: dict[tuple[Any, Any], list[int]] = {}
+        self.buckets: dict[tuple[Any, Any], list[int]] = {}
         for i, p in enumerate(params):
-            self._buckets.setdefault((p.device, p.dtype), []).append(i)
+            self.buckets.setdefault((p.device, p.dtype), []).append(i)
         self.sizes = torch.tensor([max(local(p).numel(), 1) for p in params], dtype=torch.float32, device=device)
         self.build_sample()
 
@@ -81,7 +79,7 @@ class Meter:
     def gradients(self, inverse_scale: Any = None) -> Gradients:
         """Norms of the gradients there are now; `inverse_scale` (a device scalar) undoes the loss scale."""
         each: list[Any] = [self._zero] * len(self.params)
-        for (device, _), where in self._buckets.items():
+        for (device, _), where in self.buckets.items():
             present = [i for i in where if self.params[i].grad is not None]
             if not present:
                 continue
@@ -123,7 +121,7 @@ class Meter:
             weights.append((data.numel() / taken) ** 0.5)
         self._keys = [p.data_ptr() for p in map(local, self.params)]
         repeats = torch.tensor(self.counts, dtype=torch.long)
-        self._root_counts = repeats.float().sqrt().to(self.device)
+        self._roots: dict[tuple[int, ...], Any] = {}
         self._root = torch.tensor(weights, dtype=torch.float32).repeat_interleave(repeats).to(self.device)
 
     def moved_storage(self) -> bool:
@@ -138,10 +136,20 @@ class Meter:
         change = (after - before).mul_(self._root)
         return torch.linalg.vector_norm(change), torch.linalg.vector_norm(before * self._root)
 
+    def root_counts(self, counts: list[int]) -> Any:
+        """Square roots of the sample sizes on the device; made once for each set of tensors."""
+        key = tuple(counts)
+        if key not in self._roots:
+            roots = torch.tensor(counts, dtype=torch.float32).sqrt()
+            if self.device.type == "cuda":
+                roots = roots.pin_memory()  # a copy out of ordinary memory would wait
+            self._roots[key] = roots.to(self.device, non_blocking=True)
+        return self._roots[key]
+
     def per_tensor(self, flat: Any) -> Any:
         """RMS of a flat sampled vector for every sampled tensor."""
         parts = torch.stack(norms(list(flat.split(self.counts))))
-        return parts / self._root_counts
+        return parts / self.root_counts(self.counts)
 
 
 def sample(data: Any) -> Iterator[Any]:

@@ -54,6 +54,7 @@ class TensorRecord:
     update_rms: Floats  # on the sample
     moved: Floats  # share of the sampled coordinates the step changed
     lag: Floats  # RMS of g / sqrt(second moment): near 1 when the moment is current; nan without one
+    active: Floats  # share of the sampled coordinates whose gradient is not exactly zero
     ema_distance: float = float("nan")  # ‖w − ema‖ / ‖w‖ on the sample
     ranks_agree: bool | None = None  # weights and buffers equal on all ranks; None if not asked
     global_norm: float = float("nan")  # gradient norm over all ranks' shards, under FSDP
