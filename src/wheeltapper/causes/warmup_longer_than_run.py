@@ -58,9 +58,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     shape = case.get("lr_shape")
     if shape is not None and not shape.still_warming:
         return Excluded("the logged rate is not rising at the end")
-    known = against_run(case, "schedule.warmup")
-    if known is None and (told := proofs(case, "warmup-longer-than-run")):
+    if told := proofs(case, "warmup-longer-than-run"):  # it counts micro-steps and epochs, where both are set
         return told
+    known = against_run(case, "schedule.warmup")
     if known is not None:
         (warmup,), total, unit = known
         if warmup < total:

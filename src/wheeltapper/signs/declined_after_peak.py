@@ -113,6 +113,9 @@ def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Findi
         f"{fall.share:.0%} of the gain lost"
         if fall.gain > 3 * fall.sigma
         else f"{fall.drop / _scale(series, fall):.0%} worse"
+        if series.unit != "dB"
+        # A share of decibels means nothing: 10 dB are a factor of ten in the squared error.
+        else f"{fall.drop:.2g} dB worse: the squared error grew by {10 ** (min(fall.drop, 300.0) / 10) - 1:.0%}"
     )
     if held:
         text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"
