@@ -32,6 +32,8 @@ from wheeltapper.config.units import Scale, convert
 from wheeltapper.errors import RefusedEdit
 from wheeltapper.finding import Edit
 
+__all__ = ["Change", "Edited", "RefusedEdit", "editable", "plan_edits", "same"]
+
 
 def editable(tree: ConfigTree) -> bool:
     """A file its author wrote, and not what a run printed or saved."""
