@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 from wheeltapper.errors import InputError  # noqa: E402
 from wheeltapper.finding import Clear, Finding  # noqa: E402
-from wheeltapper.guard.preflight import preflight  # noqa: E402
+from wheeltapper.guard.before import preflight  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

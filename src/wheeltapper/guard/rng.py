@@ -20,13 +20,29 @@ State = dict[str, Any]
 def capture(*, devices: bool = True) -> State:
     """Python's, numpy's (where it is loaded) and torch's global generators. `devices` False leaves out the
     accelerators: reading a CUDA generator does not synchronise, but copies 16 bytes per device."""
-    version, words, gauss = random.getstate()
-    state: State = {"python": [version, list(words), gauss], "torch": torch.get_rng_state()}
-    if "numpy" in sys.modules:
-        name, keys, position, has_gauss, cached = sys.modules["numpy"].random.get_state()
+    return plain(*raw(devices=devices))
+
+
+def raw(*, devices: bool = True) -> tuple[Any, ...]:
+    """The same as the libraries hand it out: microseconds, for a call at every step."""
+    gpu = devices and torch.cuda.is_available() and torch.cuda.is_initialized()
+    return (
+        random.getstate(),
+        sys.modules["numpy"].random.get_state() if "numpy" in sys.modules else None,
+        torch.get_rng_state(),
+        torch.cuda.get_rng_state_all() if gpu else None,
+    )
+
+
+def plain(python: Any, numpy: Any, cpu: Any, cuda: Any) -> State:
+    """What `raw` returned, as plain values."""
+    version, words, gauss = python
+    state: State = {"python": [version, list(words), gauss], "torch": cpu}
+    if numpy is not None:
+        name, keys, position, has_gauss, cached = numpy
         state["numpy"] = [str(name), [int(k) for k in keys], int(position), int(has_gauss), float(cached)]
-    if devices and torch.cuda.is_available() and torch.cuda.is_initialized():
-        state["cuda"] = list(torch.cuda.get_rng_state_all())
+    if cuda is not None:
+        state["cuda"] = list(cuda)
     return state
 
 
