@@ -309,7 +309,7 @@ class _Work:
             return found is not None and same(cast_value(KNOBS[edit.knob].kind, want), found.value)
         leaf = self._leaf(edit.knob)
         if want is None or leaf is None:
-            return want is None and leaf is None
+            return leaf is None and not want  # a switch that is not there is off
         tree = self._tree_of(leaf)
         items = list_items(tree, leaf) if leaf.dotted != edit.knob else []
         value = [item.value for item in items] if items else leaf.value

@@ -92,9 +92,13 @@ def goes_along(
 ) -> bool:
     """A setting that only repeats the edited text: an alias, a merged block, a variable's use."""
     old, new = moved[path]
+    if old is not None and new is None and not old.value:  # a section that was empty and is not any more
+        return any(one[: len(path)] == path for one in paths)
     if old is None or new is None:
         return False
     for leaf in _leaves_at(tree, paths):
+        if path[:1] == ("var",) and leaf.start is not None and (old.start or 0) <= leaf.start < (old.end or 0):
+            return True  # a variable that holds the whole option
         shares = old.start == leaf.start or leaf.start == new.start
         repeats = old.note is not None and old.note.startswith(("alias of", "the value of", "comes from"))
         if (shares or repeats) and same(old.value, leaf.value):
