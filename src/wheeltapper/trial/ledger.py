@@ -189,6 +189,8 @@ def outcome_record(outcome: Outcome) -> Record:
         "steps": outcome.steps,
         "curve": [[x, _number(y)] for x, y in curve],
         "note": outcome.note,
+        "onset": outcome.onset,
+        "rates": outcome.rates,
     }
 
 
@@ -202,6 +204,8 @@ def outcome_from(record: Mapping[str, Any]) -> Outcome:
         float(record.get("steps") or 0.0),
         curve,
         str(record.get("note", "")),
+        record.get("onset"),
+        None if record.get("rates") is None else (float(record["rates"][0]), float(record["rates"][1])),
     )
 
 

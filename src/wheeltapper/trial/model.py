@@ -44,6 +44,7 @@ class Outcome:
     curve: tuple[tuple[float, float], ...] = ()
     note: str = ""
     onset: float | None = None
+    rates: tuple[float, float] | None = None  # highest and last learning rate, for compare.rate_bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Rule:
     alpha: float = 0.05  # chance of "confirmed" for a cause that is not one, over all arms and all looks
     beta: float = 0.2  # chance of "refuted" for a cause that is one
     arms: int = 1
-    most_pairs: int = 8  # repeats beyond this are not bought
+    most_pairs: int = 8  # repeats beyond this are bought only with what decided arms left over
     last: int = 3  # evaluations averaged for the endpoint
 
 

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -87,19 +88,27 @@ class _Room:
 
 
 class LocalEngine:
-    """See the module. `cpus` and `gpus` default to what this process may use."""
+    """See the module. `cpus` and `gpus` default to what this process may use.
+
+    A thread of its own starts and reaps, so that a slot is filled again while the driver reads a record or
+    decides. Everything below `# inside` runs on that thread, under the lock.
+    """
 
     name = "local"
 
     def __init__(self, cpus: float | None = None, gpus: tuple[str, ...] | None = None) -> None:
-        self._cpus = float(cpus) if cpus is not None else float(len(os.sched_getaffinity(0)))
+        self._cpus = float(cpus) if cpus is not None else float(usable_cpus())
         self._devices = visible_gpus() if gpus is None else gpus
         self._room = _Room(self._cpus, dict.fromkeys(self._devices, 1.0))
         self._waiting: deque[Job] = deque()
         self._live: dict[str, _Live] = {}
         self._events: list[Event] = []
         self._marks: set[str] = set()
+        self._changed = threading.Condition()
         self._selector = selectors.DefaultSelector()
+        self._bell: tuple[int, int] | None = None  # a pipe that wakes the thread
+        self._thread: threading.Thread | None = None
+        self._closing = False
         self._next_look = 0.0
         self._host = socket.gethostname()
         self._reaper: subprocess.Popen[bytes] | None = None
@@ -115,37 +124,48 @@ class LocalEngine:
                 f"{len(self._devices)}.",
                 do="Ask for less with --cpus and --gpus.",
             )
-        self._waiting.append(job)
-        self._start_waiting()
+        with self._changed:
+            self._waiting.append(job)
+            if self._thread is None:
+                self._bell = os.pipe()
+                os.set_blocking(self._bell[1], False)
+                self._selector.register(self._bell[0], selectors.EVENT_READ)
+                self._thread = threading.Thread(target=self._work, name="wheeltapper-local", daemon=True)
+                self._thread.start()
+        self._ring()
         return self._host
 
     def cancel(self, job_id: str) -> None:
-        for job in self._waiting:
-            if job.id == job_id:
-                self._waiting.remove(job)
-                self._events.append(Event(job_id, "ended", time.time(), None, "cancelled", self._host))
-                return
-        if job_id in self._live:
-            self._stop(self._live[job_id], "cancelled")
+        with self._changed:
+            for job in self._waiting:
+                if job.id == job_id:
+                    self._waiting.remove(job)
+                    self._events.append(Event(job_id, "ended", time.time(), None, "cancelled", self._host))
+                    self._changed.notify_all()
+                    return
+            if job_id in self._live:
+                self._stop(self._live[job_id], "cancelled")
+        self._ring()
 
     def poll(self, timeout: float = 0.0) -> list[Event]:
-        until = time.monotonic() + timeout
-        while True:
-            self._look()
-            left = until - time.monotonic()
-            if self._events or left <= 0:
-                out, self._events = self._events, []
-                return out
-            self._wait(min(left, self._soonest() - time.monotonic()))
+        with self._changed:
+            if not self._events and timeout > 0:
+                self._changed.wait_for(lambda: bool(self._events), timeout)
+            out, self._events = self._events, []
+            return out
 
     def close(self) -> None:
-        for job in list(self._waiting):
-            self.cancel(job.id)
-        for live in self._live.values():
-            self._stop(live, "cancelled")
-        while self._live:
-            self._look()
-            self._wait(min(0.1, self._soonest() - time.monotonic()))
+        if self._thread is not None:
+            with self._changed:
+                self._closing = True
+            self._ring()
+            self._thread.join()
+            self._thread = None
+        if self._bell is not None:
+            self._selector.close()
+            for end in self._bell:
+                os.close(end)
+            self._bell = None
         if self._marks:
             sweep(self._marks)
             self._marks.clear()
@@ -154,10 +174,35 @@ class LocalEngine:
                 self._reaper.stdin.close()
             self._reaper.wait()
             self._reaper = None
-        self._selector.close()
-        self._selector = selectors.DefaultSelector()
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            with contextlib.suppress(BlockingIOError):  # a full pipe will wake it as well
+                os.write(self._bell[1], b"!")
 
     # ------------------------------------------------------------------ inside
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if self._closing:
+                    while self._waiting:
+                        job = self._waiting.popleft()
+                        self._events.append(Event(job.id, "ended", time.time(), None, "cancelled", self._host))
+                    for live in self._live.values():
+                        self._stop(live, "cancelled")
+                self._look()
+                self._start_waiting()
+                if self._events:
+                    self._changed.notify_all()
+                if self._closing and not self._live:
+                    return
+                wait = self._soonest() - time.monotonic()
+                if any(live.pidfd is None for live in self._live.values()):
+                    wait = min(wait, NAP)
+            ready = self._selector.select(max(wait, 0.0))
+            if self._bell is not None and any(key.fd == self._bell[0] for key, _ in ready):
+                os.read(self._bell[0], 4096)
 
     def _start_waiting(self) -> None:
         """In the order of submission: a large job at the front is not overtaken for ever by small ones."""
@@ -232,7 +277,6 @@ class LocalEngine:
         self._room.give_back(live)
         where = f"{self._host}:{live.process.pid}"
         self._events.append(Event(live.job.id, "ended", time.time(), code, live.why, where))
-        self._start_waiting()
 
     def _stop(self, live: _Live, why: Why) -> None:
         if live.kill_at is None:
@@ -247,12 +291,6 @@ class LocalEngine:
                 times.append(self._next_look)
         return min(times)
 
-    def _wait(self, seconds: float) -> None:
-        if any(live.pidfd is None for live in self._live.values()):
-            seconds = min(seconds, NAP)
-        if seconds > 0:
-            self._selector.select(seconds)
-
     def _tell_reaper(self, line: str) -> None:
         if self._reaper is None:
             self._reaper = subprocess.Popen(
@@ -263,6 +301,12 @@ class LocalEngine:
             with contextlib.suppress(OSError):
                 self._reaper.stdin.write(line.encode())
                 self._reaper.stdin.flush()
+
+
+def usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _signal_group(group: int, number: int) -> None:
