@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from wheeltapper.config.write import replace_bytes, write
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, load_case
@@ -45,6 +47,7 @@ def write_fix(
         )
     if case is not None:
         load_case(case)  # a history that cannot be read stops us before anything is written
+    plan = fix.plan if case is None else msgspec.structs.replace(fix.plan, case=os.path.relpath(_case_of(case), folder))
     target = folder if held else folder.with_name(f".{folder.name}.part")
     if not held:
         if target.exists():  # of a fix that was killed
@@ -57,7 +60,7 @@ def write_fix(
         write(edited, target / names[edited.file])
     for name, text in pages.items():
         replace_bytes(target / name, text.encode())
-    replace_bytes(target / PLAN, dump_plan(fix.plan).encode())
+    replace_bytes(target / PLAN, dump_plan(plan).encode())
     if case is None:
         add_attempt(target / NAME, attempt, fix.diagnosis.run.name)
     if not held:
@@ -65,8 +68,12 @@ def write_fix(
             folder.rmdir()  # empty: a rename over it is not everywhere allowed
         os.replace(target, folder)
     if case is not None:
-        add_attempt(case, attempt, fix.diagnosis.run.name)
+        add_attempt(_case_of(case), attempt, fix.diagnosis.run.name)
     return [folder / name for name in (*names.values(), PLAN, *pages)]
+
+
+def _case_of(path: Path) -> Path:
+    return path / NAME if path.is_dir() else path.with_name(NAME)
 
 
 def _clear(folder: Path) -> None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from wheeltapper import __version__
 from wheeltapper.report.curves import Chart
+from wheeltapper.report.fix_view import FixView
 from wheeltapper.report.svg import draw
 from wheeltapper.report.text import plural
 from wheeltapper.report.view import RunView
@@ -56,3 +57,9 @@ def page(views: Sequence[RunView]) -> str:
     """The report of all runs as one HTML text."""
     template = _environment().get_template("report.html.j2")
     return template.render(views=views, version=__version__, signs=SIGNS)
+
+
+def fix_page(view: FixView) -> str:
+    """The before-and-after page of a fix."""
+    template = _environment().get_template("fix.html.j2")
+    return template.render(view=view, version=__version__, signs=SIGNS).lstrip()
