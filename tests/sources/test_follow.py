@@ -241,15 +241,18 @@ def test_half_a_line_that_never_ends_counts_in_the_end(tmp_path: Path) -> None:
     assert losses(follower, path)[-2:] == [0.12575, 0.1]
 
 
-def test_a_file_that_goes_away_is_forgotten(tmp_path: Path) -> None:
+def test_a_look_at_all_files_says_whether_there_is_news(tmp_path: Path) -> None:
     path, follower = tmp_path / "a.csv", Follower()
     path.write_text(csv(20))
-    losses(follower, path)
-    follower.end_look()
-    version = follower.version
+    assert follower.look([path])
+    assert not follower.look([path])
+    with path.open("a") as file:
+        file.write("20,0.5\n")
+    assert follower.look([path])
+    assert len(follower.kept(path)[0].points[0].values) == 21
     path.unlink()
-    follower.end_look()
-    assert follower.version > version
+    assert follower.look([])
+    assert not follower.look([])
 
 
 def test_a_clock_that_goes_back_does_not_matter(tmp_path: Path) -> None:

@@ -68,9 +68,11 @@ class Forecast:
         return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
-def forecast(signals: Signals, findings: tuple[Finding, ...] = ()) -> Forecast | Unknown:
-    """The main validation score (else its loss, else the training loss) to the planned end."""
-    series = next(
+def forecast(
+    signals: Signals, findings: tuple[Finding, ...] = (), *, series: Series | None = None
+) -> Forecast | Unknown:
+    """`series`, else the main validation score (else its loss, else the training loss), to the planned end."""
+    series = series or next(
         (
             s
             for s in (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,7 @@ class _File:
     seen: int = 0  # that position
     tried: int = 0  # size when it was last read whole
     quiet: int = 0  # looks without a change
+    grows: bool = False  # it has changed since the first look
     notes: list[Note] = field(default_factory=list)
 
 
@@ -54,18 +56,28 @@ class Follower:
 
     def __init__(self) -> None:
         self._files: dict[Path, _File] = {}
-        self._looked: set[Path] = set()
         self.version = 0  # counts changes in what was read
 
+    def look(self, paths: Iterable[Path]) -> bool:
+        """Look at all files; has one of them something new to tell, or is one gone?"""
+        before, wanted = self.version, set(paths)
+        for path in wanted:
+            self.readings(path)
+        for path in self._files.keys() - wanted:
+            del self._files[path]
+            self.version += 1
+        return self.version != before
+
+    def kept(self, path: Path) -> list[Reading]:
+        """What the file told at the last look, without looking again."""
+        known = self._files.get(path)
+        return self.readings(path) if known is None else [*known.readings, *_said(path, known)]
+
     def readings(self, path: Path) -> list[Reading]:
-        """Everything the file has told so far. Never raises: a Note says what could not be read."""
-        self._looked.add(path)
-        try:
-            now = signature_of(path)
-        except OSError:
-            return readings_of(path)
+        """Look at one file: everything it has told so far. Never raises: a Note says what could not be read."""
         known = self._files.get(path)
         try:
+            now = signature_of(path, fresh=known is None or known.grows)
             if known is None:
                 known = self._files[path] = self._first(path, now)
                 self.version += 1
@@ -73,22 +85,17 @@ class Follower:
                 self._settle(path, known)
             else:
                 known = self._files[path] = self._again(path, known, now)
+                known.grows = True
                 self.version += 1
         except OSError as error:  # it went away between two calls, or the network did
-            note = Note(f"reading stopped: {error.strerror}", str(path), level="lost")
+            note = Note(f"cannot be read: {error.strerror}", str(path), level="lost")
             return known.readings if known else [Reading(str(path), "unreadable", notes=(note,))]
         return [*known.readings, *_said(path, known)]
 
-    def end_look(self) -> None:
-        """Forget the files that were not asked for since the last call: they are gone."""
-        for path in [p for p in self._files if p not in self._looked]:
-            del self._files[path]
-            self.version += 1
-        self._looked = set()
-
-    def last_change(self) -> float:
-        """When the newest of the files was changed, by the clock of the machine that holds it; 0 if there is none."""
-        return max((f.signature.changed for f in self._files.values()), default=0) / 1e9
+    def last_change(self, paths: Iterable[Path]) -> float:
+        """When the newest of these files was changed, by the clock of the machine that holds it; 0 if none is known."""
+        known = [self._files[path].signature.changed for path in paths if path in self._files]
+        return max(known, default=0) / 1e9
 
     def _first(self, path: Path, now: Signature) -> _File:
         with path.open("rb", buffering=0) as file:
@@ -161,10 +168,13 @@ def _said(path: Path, known: _File) -> list[Reading]:
     return [Reading(str(path), known.readings[0].format, notes=tuple(known.notes))] if known.notes else []
 
 
-def signature_of(path: Path) -> Signature:
-    """Opened rather than only looked up: a network file system then asks its server how long the file is."""
-    with path.open("rb", buffering=0) as file:
-        info = os.fstat(file.fileno())
+def signature_of(path: Path, *, fresh: bool = True) -> Signature:
+    """`fresh`: opened rather than only looked up, for a network file system then asks its server how long the file is."""
+    if fresh:
+        with path.open("rb", buffering=0) as file:
+            info = os.fstat(file.fileno())
+    else:
+        info = path.stat()
     return Signature(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
