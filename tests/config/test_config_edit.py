@@ -495,3 +495,10 @@ def test_several_edits_of_one_file() -> None:
     for change in edited.changes:
         assert change.new is not None
         assert change.new.split(",")[0] in lines[change.line - 1]
+
+
+def test_what_is_computed_from_it_goes_along_and_is_named() -> None:
+    text = "max_epochs = 36\nsched = dict(T_max=max_epochs - 6, gamma=0.1)\n"
+    [edited] = plan_edits([parse_text(text, "c.py", "python")], [Edit("max_epochs", 36, 12)])
+    assert edited.after == text.replace("36", "12")
+    assert edited.changes[0].also == ("sched.T_max",)

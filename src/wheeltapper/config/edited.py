@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -99,6 +100,9 @@ def goes_along(
     for leaf in _leaves_at(tree, paths):
         if path[:1] == ("var",) and leaf.start is not None and (old.start or 0) <= leaf.start < (old.end or 0):
             return True  # a variable that holds the whole option
+        name = str(leaf.path[-1]) if leaf.path else ""
+        if tree.format in ("python", "shell", "argv") and re.search(rf"\b{re.escape(name)}\b", old.raw):
+            return True  # computed from it: `T_max = max_epochs - 5`
         shares = old.start == leaf.start or leaf.start == new.start
         repeats = old.note is not None and old.note.startswith(("alias of", "the value of", "comes from"))
         if (shares or repeats) and same(old.value, leaf.value):
