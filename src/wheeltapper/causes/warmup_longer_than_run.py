@@ -22,7 +22,9 @@ Warm up over at most a tenth of the run, in the unit the scheduler counts.
 The same run with the warm-up cut to a tenth: the loss must fall faster from the end of the new warm-up on.
 
 ## References
-KNOWLEDGE LR-05, SCH-05.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Ma and Yarats 2019, On the adequacy of untuned warmup for adaptive optimization (arXiv:1910.04209).
 """
 
 from __future__ import annotations
