@@ -32,11 +32,14 @@ from wheeltapper.report.markdown_fix import render_fix
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
+from wheeltapper.trial.arms import Wish
+from wheeltapper.trial.plan import TrialPlan, make_plan
+from wheeltapper.trial.read import Trial, read_trial, tried
 
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
 
-__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "read", "save_fix", "schedule"]
+__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "plan_trial", "read", "save_fix", "schedule", "trial"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -51,7 +54,8 @@ def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis
 
 def judge(run: Run, *, audit: tuple[Finding, ...] | None = None) -> Diagnosis:
     """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed."""
-    return _with_prognosis(diagnose_run(run, audit=audited(run) if audit is None else audit))
+    known = audited(run) if audit is None else audit
+    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run)))
 
 
 def audited(run: Run) -> tuple[Finding, ...]:
@@ -141,6 +145,16 @@ def followup(new_run: Where, plan: Where, *, name: str | None = None, record: bo
 
 def _today() -> str:
     return datetime.now().strftime("%Y-%m-%d %H:%M")
+
+
+def plan_trial(path: Where, command: str, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
+    """What would be run to prove the causes of a run; nothing is started. Start it with trial.driver.start_trial."""
+    return make_plan(judge(_one(path, name, "--run")), str(Path(path).resolve()), command, wish or Wish())
+
+
+def trial(folder: Where) -> Trial:
+    """A trial as its ledger tells it, finished or not."""
+    return read_trial(Path(folder))
 
 
 def _one(where: Where | Run, name: str | None, option: str) -> Run:

@@ -19,7 +19,7 @@ SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("wheeltapper.report", "templates"),
         autoescape=True,
@@ -55,11 +55,11 @@ def legend(chart: Chart) -> list[tuple[str, str]]:
 
 def page(views: Sequence[RunView]) -> str:
     """The report of all runs as one HTML text."""
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     return template.render(views=views, version=__version__, signs=SIGNS)
 
 
 def fix_page(view: FixView) -> str:
     """The before-and-after page of a fix."""
-    template = _environment().get_template("fix.html.j2")
+    template = environment().get_template("fix.html.j2")
     return template.render(view=view, version=__version__, signs=SIGNS).lstrip()

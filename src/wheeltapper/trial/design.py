@@ -156,7 +156,9 @@ def choose_length(
         return fork.step + asked, f"{asked:g} {clock}s, as asked"
     if rule.kind == "difference":
         return end, "as long as the original: a metric compared early favours the smaller rate (TRL-09, TRL-10)"
-    onset = max((at for f in diagnosis.findings if f.id == rule.symptom and (at := _on(f, clock)) is not None), default=0.0)
+    onset = max(
+        (at for f in diagnosis.findings if f.id == rule.symptom and (at := _on(f, clock)) is not None), default=0.0
+    )
     least = max(2.0 * (onset - fork.step), _memory(diagnosis, edits, clock))
     for share in SHARES[:-1]:
         length = fork.step + share * (end - fork.step)

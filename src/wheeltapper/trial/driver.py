@@ -27,24 +27,23 @@ from wheeltapper.trial.ledger import (
     Attempt,
     Books,
     Ledger,
-    Record,
     books_of,
     fold,
     hash_of,
     outcome_record,
     verdict_record,
 )  # fmt: skip
-from wheeltapper.trial.measure import beyond_recovery, look, measure
+from wheeltapper.trial.measure import beyond_recovery, look, measure, same_curve
 from wheeltapper.trial.model import Arm, Outcome
-from wheeltapper.trial.plan import TrialPlan, plan_from, plan_object, save_plan
+from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
 from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
+from wheeltapper.trial.read import WHICH_FOLDER, plan_in
 
 ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
 FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
 HUNG = 10.0  # times as long as the control took: it hangs
 LOOK_SHARE = 0.01  # of the driver's time goes into reading along
 LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
-WHICH_FOLDER = "Name the folder that `wheeltapper trial -o DIR` wrote."
 LEFT_OVER = 3  # times as many repeats as planned may go to an arm that the others leave room for
 
 
@@ -93,13 +92,6 @@ def resume_trial(folder: Path, engine: Engine, *, budget: float | None = None, s
         plan = plan if budget is None else replace(plan, budget=budget)
         _unchanged(plan)
         return Driver(plan, folder.resolve(), ledger, engine, show).run()
-
-
-def plan_in(records: Sequence[Record], folder: Path) -> TrialPlan:
-    first = next((r for r in records if r["kind"] == "plan"), None)
-    if first is None:
-        raise InputError(f"{folder} holds no trial.", do=WHICH_FOLDER)
-    return plan_from(first["plan"])
 
 
 def _unchanged(plan: TrialPlan) -> None:
@@ -370,8 +362,8 @@ class Driver:
             self._stop("every arm is decided")
 
     def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
-        curves = [o.curve for o in control if len(o.curve) >= 2]
-        return len(curves) >= 2 and any(curves[0] == other for other in curves[1:])
+        told = [o for o in control if len(o.curve) >= 2]
+        return len(told) >= 2 and any(same_curve(told[0], other) for other in told[1:])
 
     def _free(self, arm: str) -> None:
         """An arm is decided: what still runs of it is stopped, and its share goes to the others."""

@@ -57,5 +57,5 @@ def times_of(records: Sequence[Record]) -> dict[tuple[str, int], tuple[float, fl
     for r in records:
         if r["kind"] == "ended" and r.get("outcome") and r["job"] in sent:
             arm, seed, at = sent[r["job"]]
-            out[arm, seed] = (began.get(r["job"], at), r["at"])
+            out[arm, seed] = (float(began.get(r["job"]) or at), float(r["at"]))
     return out

@@ -28,6 +28,7 @@ from wheeltapper.trial.model import Outcome, Verdict
 LEDGER_FILE = "ledger.jsonl"
 CURVE_POINTS = 300  # kept of each curve: more than a chart shows
 HASH_WHOLE = 64 << 20  # bytes; of a larger file its size, first and last 32 MiB are hashed
+MOST_BYTES = 1 << 30  # a million records; more is no ledger of ours
 Record = dict[str, Any]
 
 
@@ -93,7 +94,8 @@ def line_of(record: Record) -> bytes:
 def read_ledger(path: Path) -> Iterator[Record]:
     """Every whole line of a ledger; cut or damaged lines are passed over."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES)
     except FileNotFoundError:
         return
     for line in data.splitlines():
@@ -101,7 +103,7 @@ def read_ledger(path: Path) -> Iterator[Record]:
         with contextlib.suppress(ValueError):
             if int(check, 16) == zlib.crc32(text):
                 record = json.loads(text)
-                if isinstance(record, dict):
+                if isinstance(record, dict) and "kind" in record:
                     yield record
 
 

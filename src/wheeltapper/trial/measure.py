@@ -91,15 +91,15 @@ class Shown:
 
 
 def shows(run: Run, sign_ids: tuple[str, ...]) -> Shown:
-    """Whether one of these signs makes the run ill."""
+    """Whether one of these signs makes the run ill, asked in their order. Only the first one's onset is told: that
+    of another sign could not be held against it."""
     signals = Signals(run)
+    known = {sign.ID: sign for sign in signs()}
     told = False
-    for sign in signs():
-        if sign.ID not in sign_ids:
-            continue
-        for answer in ask(sign, signals):
+    for sign_id in dict.fromkeys(sign_ids):
+        for answer in ask(known[sign_id], signals):
             if isinstance(answer, Finding) and answer.severity == "ill":
-                return Shown(True, answer.summary, answer.onset)
+                return Shown(True, answer.summary, answer.onset if sign_id == sign_ids[0] else None)
             told = told or not isinstance(answer, Unknown)
     return Shown(False) if told else Shown(None, "the record is too short to say whether the symptom is there")
 
@@ -128,6 +128,11 @@ def rates_of(run: Run) -> tuple[float, float] | None:
     lr: Series | None = Signals(run).maybe("lr")
     values = None if lr is None else lr.values[lr.finite]
     return None if values is None or not len(values) else (float(values.max()), float(values[-1]))
+
+
+def same_curve(one: Outcome, two: Outcome) -> bool:
+    """Equal to the last bit, NaN included."""
+    return len(one.curve) > 0 and np.array_equal(np.array(one.curve), np.array(two.curve), equal_nan=True)
 
 
 def beyond_recovery(run: Run) -> bool:
