@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,15 @@ class Target:
         named = run.series_named(self.metric)
         near = [s for s in run.series.values() if self.metric.lower() in s.name.lower() and s.better in ("up", "down")]
         return named or (min(near, key=lambda s: (s.split != "val", len(s.name))) if near else None)
+
+
+class Seen(NamedTuple):
+    """How a run stood at an earlier call of the program."""
+
+    written: float  # time of change of its files, by the clock of the machine that holds them
+    grown: float  # when it was seen to grow, by ours
+    content: tuple[int, ...]
+    verdict: str
 
 
 @dataclass(slots=True)
@@ -145,6 +155,7 @@ class Watcher:
         target: Target | None = None,
         stale: float = STALE,
         ledger: Ledger | None = None,
+        seen: Mapping[str, Seen] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.paths = [Path(path) for path in paths]
@@ -157,6 +168,7 @@ class Watcher:
         self.looks = 0
         self.cost = 0.0  # seconds that reading took at the last look
         self._clock = clock
+        self._seen = seen or {}
         self._known = set(self.ledger.to_json()["signs"])
         self._followers = {path: Follower() for path in self.paths}
 
@@ -184,6 +196,13 @@ class Watcher:
         """Seconds to wait before the next look: the interval, or longer where a look itself is dear."""
         return max(interval, SHARE * self.cost)
 
+    def seen(self) -> dict[str, Seen]:
+        """How the runs stand, for a later call."""
+        return {
+            key: Seen(w.written, w.grown, w.content, w.diagnosis.verdict if w.diagnosis else "")
+            for key, w in self.runs.items()
+        }
+
     def _read(self, path: Path, now: float) -> None:
         """The runs at a path, read on if there is news."""
         follower = self._followers[path]
@@ -205,7 +224,10 @@ class Watcher:
             watched = self.runs.get(key)
             if watched is None:
                 # How long it has been silent before we came is told by the file's own time, never in the future.
-                watched = Watched(key, run, grown=min(now, written))
+                before = self._seen.get(key)
+                watched = Watched(key, run, grown=min(now, written) if before is None else now)
+                if before is not None and before.written == written:
+                    watched.grown = before.grown
             elif written != watched.written:
                 watched.grown = now
             watched.run, watched.written = run, written
@@ -231,7 +253,9 @@ class Watcher:
         watched.pace.seen(now, told.progress.at)
         watched.judged, watched.judged_at = watched.content, now
         watched.cost = time.perf_counter() - began
-        out = self.ledger.judge(watched.key, told, now, first=first)
+        before = self._seen.get(watched.key)
+        again = before is not None and before.content == watched.content  # judged at an earlier call already
+        out = [] if again else self.ledger.judge(watched.key, told, now, first=first)
         if self.target is not None and watched.chance(self.target)[0] == 1.0:
             text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
             out += self.ledger.once(watched.key, run.name, "target", text, now)
