@@ -319,7 +319,7 @@ def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
         past = norm.finite & (track < onset.at)
         if int(past.sum()) >= 4 * FEWEST:
             top = float(norm.values[past].max())
-            reason = f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does (PRG-06)"
+            reason = f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does"
             out.append(Warn(norm.name, reason, above=_rounded(2 * top)))
     return tuple(w for w in out if not contradicts(w, expected))
 

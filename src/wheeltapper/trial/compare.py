@@ -247,7 +247,7 @@ def _by_difference(
 
 UNFAIR = (
     "The comparison is not fair: the arms end at different learning rates without the same cool-down, and a short "
-    "run without one favours the lower rate (TRL-09). Run both with an equal cool-down at the end."
+    "run without one favours the lower rate. Run both with an equal cool-down at the end."
 )
 
 

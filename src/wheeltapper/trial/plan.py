@@ -243,9 +243,9 @@ def _notes(rule: Rule, edits: Sequence[Edit], diagnosis: Diagnosis, length: floa
     end = diagnosis.progress.at or length
     rate = any(e.knob.startswith(("optimizer.lr", "schedule.", "batch.")) for e in edits)
     if rate and length < end and rule.kind == "difference":
-        out.append("arms with other learning rates are cut short: short runs favour the smaller rate (TRL-09)")
+        out.append("arms with other learning rates are cut short: short runs favour the smaller rate")
     if any(e.knob.startswith("loss.") for e in edits) and metric.endswith("loss"):
-        out.append(f"an arm changes the loss itself, so {metric} is not the same quantity in it (TRL-08)")
+        out.append(f"an arm changes the loss itself, so {metric} is not the same quantity in it")
     if not rule.symptom:
         out.append("no sign to reproduce: a trial can say that a change makes a difference, not that it is the cause")
     return tuple(out)
