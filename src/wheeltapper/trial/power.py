@@ -47,12 +47,15 @@ def pairs_for_symptom(counts: tuple[int, int, int, int], rule: Rule, still: floa
     share = (np.array(counts) + 0.25) / (n + 1)
     kinds = rng.choice(4, (PLAYS, FURTHEST), p=share)
     undecided = np.ones(PLAYS, dtype=bool)
+    tally = np.tile(np.array(counts), (PLAYS, 1))
     for further in range(1, FURTHEST + 1):
-        tally = [counts[kind] + np.sum(kinds[:, :further] == kind, 1) for kind in range(4)]
-        in_arm, many = tally[0] + tally[2], np.full(PLAYS, n + further)
-        up = (fewer_evalue(*tally) >= rule.arms / rule.alpha) & (in_arm <= still * many)
+        tally[np.arange(PLAYS), kinds[:, further - 1]] += 1
+        # Plays with the same counts are weighed once: the driver waits for this after every run.
+        rows, which = np.unique(tally[undecided], axis=0, return_inverse=True)
+        in_arm, many = rows[:, 0] + rows[:, 2], np.full(len(rows), n + further)
+        up = (fewer_evalue(*rows.T) >= rule.arms / rule.alpha) & (in_arm <= still * many)
         down = over_evalue(in_arm, many, still) >= 1 / rule.beta
-        undecided &= ~up & ~down
+        undecided[undecided] = ~(up | down)[which.reshape(-1)]
         if undecided.mean() <= 1 - SURE:
             return further
     return None
