@@ -155,7 +155,7 @@ def choose_length(
     if asked is not None:
         return fork.step + asked, f"{asked:g} {clock}s, as asked"
     if rule.kind == "difference":
-        return end, "as long as the original: a metric compared early favours the smaller rate (TRL-09, TRL-10)"
+        return end, "as long as the original: a metric compared early favours the smaller rate"
     onset = max(
         (at for f in diagnosis.findings if f.id == rule.symptom and (at := _on(f, clock)) is not None), default=0.0
     )
@@ -169,7 +169,7 @@ def choose_length(
         ):
             return _whole(length, clock), (
                 f"{share:.0%} of the original: past twice the distance to the onset, and the original shows "
-                f"{rule.symptom} by then (TRL-04)"
+                f"{rule.symptom} by then"
             )
     return end, f"as long as the original: it shows {rule.symptom} only towards its end"
 

@@ -345,7 +345,7 @@ class Driver:
             return
         told = [o.broke for o in control if o.broke is not None]
         if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
-            self._stop("the control does not show the symptom again: nothing can be concluded (TRL-02)")
+            self._stop("the control does not show the symptom again: nothing can be concluded")
         arms = {arm.id: in_order(books.outcomes.get(arm.id, {})) for arm in plan.tried}
         arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
         aa = in_order(books.outcomes.get("aa", {}))
