@@ -133,9 +133,25 @@ class Guard:
     def close(self) -> None:
         """Read what is on its way and take the hooks off."""
         self._guarded("close", self._finish)
+        self.detach()
+
+    def attach(self) -> None:
+        """Put the hooks on the optimizer; done when the guard is made."""
+        if not self._hooks:
+            self._hooks = [
+                self.optimizer.register_step_pre_hook(lambda *_: self._guarded("before the step", self._before)),
+                self.optimizer.register_step_post_hook(lambda *_: self._guarded("after the step", self._after)),
+            ]
+
+    def detach(self) -> None:
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
+
+    @property
+    def dropped(self) -> int:
+        """Records lost because the device was too far behind; 0 in any loop we have seen."""
+        return self._outbox.dropped if self.passive is None else 0
 
     def __enter__(self) -> Guard:
         return self
@@ -190,10 +206,7 @@ class Guard:
         self._meter = Meter(labels, params, group_of, device)
         self.names = self._meter.names
         self._outbox = Outbox(device)
-        self._hooks = [
-            self.optimizer.register_step_pre_hook(lambda *_: self._guarded("before the step", self._before)),
-            self.optimizer.register_step_post_hook(lambda *_: self._guarded("after the step", self._after)),
-        ]
+        self.attach()
 
     def _finish(self) -> None:
         if self._open is not None:
