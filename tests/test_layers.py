@@ -29,6 +29,7 @@ LAYERS = [
     "trial",
     "report",
     "api",
+    "watch",
     "testing",
     "guard",
     "lab",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 
@@ -20,14 +21,25 @@ from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
+from wheeltapper.remedy.case_file import add_attempt, followed, load_case, planned
+from wheeltapper.remedy.files import PLAN, write_fix
+from wheeltapper.remedy.fix import Fix, make_fix
+from wheeltapper.remedy.followup import Followup, follow_up
+from wheeltapper.remedy.plan import Option, load_plan
+from wheeltapper.report.fix_view import fix_view
+from wheeltapper.report.html import fix_page
+from wheeltapper.report.markdown_fix import render_fix
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
+from wheeltapper.trial.arms import Wish
+from wheeltapper.trial.plan import TrialPlan, make_plan
+from wheeltapper.trial.read import Trial, read_trial, tried
 
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
 
-__all__ = ["check", "compare", "diagnose", "read", "schedule"]
+__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "plan_trial", "read", "save_fix", "schedule", "trial"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -37,10 +49,16 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
 
 def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis]:
     """The diagnosis of every run at a file or folder."""
-    return [_with_prognosis(diagnose_run(run, audit=_audited(run))) for run in read(path, progress=progress)]
+    return [judge(run) for run in read(path, progress=progress)]
 
 
-def _audited(run: Run) -> tuple[Finding, ...]:
+def judge(run: Run, *, audit: tuple[Finding, ...] | None = None) -> Diagnosis:
+    """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed."""
+    known = audited(run) if audit is None else audit
+    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run)))
+
+
+def audited(run: Run) -> tuple[Finding, ...]:
     """What its config and code declare and do not do; nothing lies beside most logs."""
     return audit_run(run).findings if run.configs or run.scripts else ()
 
@@ -79,6 +97,64 @@ def schedule(
     """The learning rate that a configuration plans, against the one that a run logged."""
     logged = None if run is None else _one(run, None, "--run")
     return lay_out(_one(config, None, "--run"), logged, steps=steps, steps_per_epoch=steps_per_epoch)
+
+
+def fix(
+    path: Where,
+    *,
+    option: Option | None = None,
+    keep: Sequence[str] = (),
+    case: Where | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Fix:
+    """What to change after an ill run, and the plan of the next one. Nothing is written: `save_fix` does that.
+
+    `case`: the history of earlier attempts; causes that it refutes are not offered again.
+    """
+    chosen = _one(path, name, "--run") if name is not None else None
+    diagnoses = diagnose(path, progress=progress) if chosen is None else [judge(chosen)]
+    if len(diagnoses) != 1:
+        raise InputError(
+            f"{path} holds {len(diagnoses)} runs.",
+            do=f"Say which with --run NAME, out of: {_names([d.run for d in diagnoses])}; or give its own folder.",
+        )
+    refuted = load_case(Path(case)).refuted if case is not None else {}
+    return make_fix(diagnoses[0], option=option, keep=keep, refuted=refuted, made=_today())
+
+
+def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path]:
+    """Write the corrected configs, plan.yaml, fix.md, fix.html and the case file into a folder of their own."""
+    if fix.plan is None:
+        return []
+    target = Path(folder)
+    view = fix_view(fix, str(target.resolve()))
+    pages = {"fix.md": render_fix(view), "fix.html": fix_page(view)}
+    return write_fix(fix, target, pages, planned(fix.plan, _today()), None if case is None else Path(case))
+
+
+def followup(new_run: Where, plan: Where, *, name: str | None = None, record: bool = True) -> Followup:
+    """A new run held against its plan; with `record` the result is added to the case file of the plan."""
+    file = Path(plan) / PLAN if Path(plan).is_dir() else Path(plan)
+    promised = load_plan(file)
+    result = follow_up(judge(_one(new_run, name, "--run")), promised)
+    if record:
+        add_attempt(file.parent / promised.case, followed(result, _today()), promised.source.run)
+    return result
+
+
+def _today() -> str:
+    return datetime.now().strftime("%Y-%m-%d %H:%M")
+
+
+def plan_trial(path: Where, command: str, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
+    """What would be run to prove the causes of a run; nothing is started. Start it with trial.driver.start_trial."""
+    return make_plan(judge(_one(path, name, "--run")), str(Path(path).resolve()), command, wish or Wish())
+
+
+def trial(folder: Where) -> Trial:
+    """A trial as its ledger tells it, finished or not."""
+    return read_trial(Path(folder))
 
 
 def _one(where: Where | Run, name: str | None, option: str) -> Run:

@@ -3,7 +3,8 @@
     WheeltapperError
     ├── InputError          a path, a file or an option we were given cannot be used
     │   ├── NothingToRead   the path holds nothing that looks like a run
-    │   └── Damaged         a file is cut, corrupt or over a limit; what could be read is kept
+    │   ├── Damaged         a file is cut, corrupt or over a limit; what could be read is kept
+    │   └── RefusedEdit     a setting cannot be changed as asked: other value, no such key, nothing to change
     ├── MissingExtra        a part of the tool needs an optional dependency
     └── ContractError       one of our own files (a sign, a cause, a reader) breaks its contract
 
@@ -37,6 +38,10 @@ class NothingToRead(InputError):  # noqa: N818
 
 class Damaged(InputError):  # noqa: N818
     """A file is cut, corrupt or over a limit."""
+
+
+class RefusedEdit(InputError):  # noqa: N818
+    """A change of a setting that would not do what it says, so it is not made."""
 
 
 class MissingExtra(WheeltapperError):  # noqa: N818

@@ -96,12 +96,13 @@ Safety = Literal["safe", "try", "advice"]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One knob from its value now to another. `old` None: the knob is not set now."""
+    """One knob (or dotted key) from its value now to another. `old` None: not set now; `new` None: taken out."""
 
     knob: str
     old: Any
     new: Any
     why: str = ""
+    unit: str | None = None  # of `new`: steps, epochs, ...; None: the unit that the setting is written in
 
 
 @dataclass(frozen=True, slots=True)

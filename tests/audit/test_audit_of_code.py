@@ -38,7 +38,7 @@ def test_case_004_tells_what_the_code_does() -> None:
 
 @pytest.mark.parametrize("case", ["000", "003", "004"])
 def test_a_corrected_twin_has_no_finding(case: str) -> None:
-    assert [f"{f.id}: {f.summary}" for f in audit([CASES / case / "twin"]).findings] == []
+    assert [f"{f.id}: {f.summary}" for f in audit([CASES / case / "twin"]).findings if f.grade != "expected"] == []
 
 
 @pytest.mark.parametrize("case", ["000", "003", "004"])

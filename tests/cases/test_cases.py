@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from wheeltapper.api import diagnose
 from wheeltapper.audit import AuditReport, audit
 from wheeltapper.diagnosis.model import Diagnosis
@@ -149,3 +151,79 @@ def test_004_the_harmless_pre_step_kills_the_last_batch() -> None:
 def test_004_the_last_rate_is_not_what_the_write_up_says() -> None:
     """0.8 / 25 / 10^4 = 3.2e-6; the write-up says 0.00008."""
     assert row(audited("004-imagenet-onecycle"), "learning rates").startswith("0.032, 0.8, 3.2e-06")
+
+
+# The false claims of the write-ups, refused by name with the run's own numbers
+
+
+REFUSED: dict[str, dict[str, tuple[str, ...]]] = {
+    # The write-up's claim: what the report must call it, and numbers it must show.
+    "000-edm-prior": {
+        "last-value-high": ("one value is one batch", "6.74"),
+        "overfit-by-training-loss": ("6.74",),
+        "accumulated-gradients": ("micro-batch of 4",),
+        "resume-unread": ("never loads it",),
+        "noise-levels": ("EDM itself", "0.301", "16%"),
+    },
+    "001-sr-degradation": {
+        "high-loss-scale": ("2^21", "65,536", "14 overflows in 40,000", "0.031"),
+        "fp16-imprecise": ("2.8e-14", "8 significant bits against 11"),
+        "cut-too-early": ("1,000", "20,000"),
+        "clip-as-cure": ("0.261 at most", "on already", "never reaches it"),
+        "loss-weights-shift": ("0.9992", "1.0008", "0.08%"),
+        "average-against-schedule": ("1,000 of 40,000",),
+        "resume-at-peak": ("20,000",),
+    },
+    "002-sr-fix": {
+        "average-against-schedule": ("1,000 of 40,000", "never put back"),
+        "loss-weights-shift": ("1 ± 0.02", "max_weight"),
+    },
+    "003-sedd-curriculum": {
+        "longer-warmup": ("5,000", "3,750"),
+        "rate-never-reached": ("2.5e-05", "25%"),
+        "clip-as-cure": ("a smaller threshold clips more", "AdamW"),
+        "curriculum-outruns": ("0.23, logged 0.26", "1.90, logged 2.33"),
+        "less-noise": ("1.97 at 0.8", "1.41 at 0.5", "55%"),
+    },
+    "004-imagenet-onecycle": {
+        "rate-of-an-epoch's-end": ("0.032", "0.061334", "626 of 37,500"),
+        "pre-step-harmless": ("ValueError",),
+        "batch-norm-of-average": ("0.9999^625 = 93.9%",),
+        "average-on-one-rank": ("same weights",),
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "claim"), [(name, claim) for name, claims in REFUSED.items() for claim in claims])
+def test_a_false_claim_is_refused_by_name(name: str, claim: str) -> None:
+    why = next(r.why for r in diagnosis(name).ruled_out if r.id == claim)
+    for words in REFUSED[name][claim]:
+        assert words in why
+
+
+def test_001_decibels_are_no_percentage() -> None:
+    told = next(
+        f
+        for f in diagnosis("001-sr-degradation").findings
+        if f.series == "val/psnr.CC0_147k_Val" and "declined" in f.id
+    )
+    assert "0.48 dB worse: the squared error grew by 12%" in told.summary
+
+
+def test_002_bf16_has_no_scale() -> None:
+    """The write-up promises a scale of 1e3 to 1e4 after the fix."""
+    assert "a scale that is logged is 1" in row(audited("002-sr-fix"), "precision")
+
+
+def test_003_check_and_diagnose_count_the_same_updates() -> None:
+    assert row(audited("003-sedd-curriculum"), "updates per epoch").startswith("75 (")
+    told = {f.id: f.summary for f in diagnosis("003-sedd-curriculum").findings}
+    assert "50 epochs of 75 updates are 3,750" in told["run-shorter-than-declared"]
+    cause = diagnosis("003-sedd-curriculum").causes[0]
+    assert cause.id == "warmup-longer-than-run"
+    assert cause.remedies[0].edits[0].new < 3750
+
+
+def test_004_workers_are_per_process_and_the_size_never_changes() -> None:
+    assert row(audited("004-imagenet-onecycle"), "loader workers").startswith("24 (per process, 192 over 8")
+    assert "resize-not-applied" in ids(audited("004-imagenet-onecycle"), "is")

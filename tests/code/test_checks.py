@@ -33,6 +33,40 @@ def script(body: str, head: str = HEAD) -> str:
 
 
 CASES: dict[str, tuple[str, str]] = {
+    "noise-as-published": (
+        script(
+            """
+            P_mean, P_std = -1.2, 1.2
+            for x in train_loader:
+                n = torch.randn([len(x), 1])
+                sigma = (n * P_std + P_mean).exp()
+                optimizer.zero_grad()
+                F.mse_loss(model(x + torch.randn_like(x) * sigma), x).backward()
+                optimizer.step()
+            """
+        ),
+        script(
+            """
+            for x in train_loader:
+                sigma = torch.exp(torch.randn([len(x), 1]) * 1.2 - 0.2)
+                optimizer.zero_grad()
+                F.mse_loss(model(x + torch.randn_like(x) * sigma), x).backward()
+                optimizer.step()
+            """
+        ),
+    ),
+    "ema-on-one-rank": (
+        script(
+            "rank = torch.distributed.get_rank()\nfrom torch.optim.swa_utils import AveragedModel\nema = AveragedModel(model)\n"
+            + LOOP
+            + "        if rank == 0:\n            ema.update_parameters(model)\ntorch.save(ema.state_dict(), 'ema.pt')\n"
+        ),
+        script(
+            "rank = torch.distributed.get_rank()\nfrom torch.optim.swa_utils import AveragedModel\nema = AveragedModel(model)\n"
+            + LOOP
+            + "        if epoch > 3:\n            ema.update_parameters(model)\ntorch.save(ema.state_dict(), 'ema.pt')\n"
+        ),
+    ),
     "scheduler-never-stepped": (
         script("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n" + LOOP + "    print(sched.get_last_lr())\n"),
         script("sched = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n" + LOOP + "    sched.step()\n"),

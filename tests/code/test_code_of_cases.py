@@ -50,7 +50,7 @@ def findings(folder: Path) -> list[Finding]:
     finally:
         os.chdir(before)
     assert not notes
-    return [f for code in codes for f in run_checks(code)]
+    return [f for code in codes for f in run_checks(code) if f.grade != "expected"]  # what is normal is no defect
 
 
 @pytest.mark.parametrize("case", EXPECTED)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from wheeltapper.sources import head_of
-from wheeltapper.sources._text import LINE_BYTES, chunks, decode, head_text, measure, number, prefix_of, seconds
+from wheeltapper.sources._lines import LINE_BYTES, chunks
+from wheeltapper.sources._text import decode, head_text, measure, number, prefix_of, seconds
 from wheeltapper.sources.record import Note
 
 

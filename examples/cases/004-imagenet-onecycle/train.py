@@ -53,7 +53,7 @@ class Trainer:
             self.scaler.step(self.optimizer)
             self.scaler.update()
             self.scheduler.step()
-            if self.ema_model is not None and batch_idx % 10 == 0:
+            if self.rank == 0 and self.ema_model is not None and batch_idx % 10 == 0:
                 self.ema_model.update_parameters(self.model)
 
     @torch.no_grad()

@@ -10,6 +10,9 @@ from wheeltapper.config.knobs import Knobs
 from wheeltapper.simulate.arithmetic import RunLength
 from wheeltapper.sources.record import Fact
 
+# A slope of steps against epochs, which are printed as whole numbers on few lines: so far off it may be, and no farther.
+ROUGH = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Length:
@@ -61,7 +64,13 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
         batch = whole / accumulation / world
     samples, epochs = number("data.train_size", "n_train"), number("run.epochs", "total_epochs")
     per_epoch, how = number("", "steps_per_epoch"), "the log"
-    if per_epoch is None and samples is not None and batch is not None:
+    limit = number("run.total_steps", "total_steps")
+    declared_length = knobs.get("run.total_steps")
+    if declared_length is not None and declared_length.unit == "micro_steps":
+        # This loop counts micro-batches, in its settings and in its log alike.
+        limit = None if limit is None else limit / accumulation
+        per_epoch = None if per_epoch is None else per_epoch / accumulation
+    if samples is not None and batch is not None:
         run = RunLength(
             int(samples),
             max(1, int(batch)),
@@ -69,16 +78,10 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
             int(world),
             drop_last=bool(knobs.value("data.drop_last")),
         )
-        per_epoch, how = (
-            float(run.steps_per_epoch or 0) or None,
-            f"{samples:g} samples over a batch of {batch * accumulation * world:g}",
-        )
-    limit = number("run.total_steps", "total_steps")
-    declared_length = knobs.get("run.total_steps")
-    if declared_length is not None and declared_length.unit == "micro_steps":
-        # This loop counts micro-batches, in its settings and in its log alike.
-        limit = None if limit is None else limit / accumulation
-        per_epoch = per_epoch / accumulation if per_epoch is not None and how == "the log" else per_epoch
+        counted = float(run.steps_per_epoch or 0) or None
+        rough = "steps_per_epoch" in known and known["steps_per_epoch"].derived
+        if counted is not None and (per_epoch is None or (rough and abs(per_epoch / counted - 1) < ROUGH)):
+            per_epoch, how = counted, f"{samples:g} samples over a batch of {batch * accumulation * world:g}"
     by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None
     # A limit of steps and a number of epochs: the run ends at whichever comes first.
     totals = [t for t in (limit, by_epochs) if t is not None]

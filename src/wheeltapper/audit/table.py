@@ -49,9 +49,14 @@ def rows_of(knobs: Knobs, length: Length, plan: Plan | None) -> list[Row]:
     for label, knob in (("precision", "precision"), ("clipping", "clip.norm"), ("seed", "run.seed")):
         value = knobs.get(knob)
         if value is not None and value.value is not None:
-            rows.append(
-                _row(knobs, label, f"{value.value}", "the framework's default" if value.default else "set", knob)
-            )
+            how = "the framework's default" if value.default else "set"
+            if knob == "precision" and value.value == "bf16" and knobs.value("amp.scaler") is False:
+                how += "; no loss scaler: a scale that is logged is 1"
+            rows.append(_row(knobs, label, f"{value.value}", how, knob))
+    workers = knobs.value("data.workers")
+    if isinstance(workers, (int, float)) and workers > 0 and length.world > 1:
+        how = f"per process, {workers * length.world:g} over {length.world:g} processes"
+        rows.append(_row(knobs, "loader workers", f"{workers:g}", how, "data.workers"))
     for label, knob in (("evaluated every", "eval.every"), ("saved every", "checkpoint.every")):
         rows += _in_updates(knobs, length, label, knob)
     return rows

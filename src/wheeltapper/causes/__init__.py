@@ -27,7 +27,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -64,7 +64,7 @@ class Case:
     signals: Signals
     findings: tuple[Finding, ...]
     audit: tuple[Finding, ...] = ()  # what was declared and is not so, from config and code
-    trials: tuple[Any, ...] = field(default=())  # verdicts of trials that were run
+    trials: tuple[tuple[str, Evidence], ...] = ()  # (cause, what a trial of it says); from trial/read.py
 
     @property
     def run(self) -> Run:
@@ -113,12 +113,16 @@ def causes() -> tuple[ModuleType, ...]:
 
 
 def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
-    """A cause's evidence, strongest of each group only, strongest first."""
+    """A cause's evidence, strongest of each group only, strongest first. A trial that confirmed it outweighs a reason
+    why it cannot be: the reason was thought, the trial was run."""
     answer: Excluded | Iterable[Evidence] = cause.weigh(case)
+    tried = [evidence for cause_id, evidence in case.trials if cause_id == cause.ID]
     if isinstance(answer, Excluded):
-        return answer
+        if not any(item.bits > 0 for item in tried):
+            return answer
+        answer = ()
     strongest: dict[str, Evidence] = {}
-    for item in answer:
+    for item in (*answer, *tried):
         old = strongest.get(item.group)
         if old is None or abs(item.bits) > abs(old.bits):
             strongest[item.group] = item

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from wheeltapper.audit.length import Length, length_of
 from wheeltapper.causes import Case
+from wheeltapper.config.dialects import generic
+from wheeltapper.config.knobs import Knobs
 
 ADAPTIVE = ("adam", "lion", "lamb", "ada", "rmsprop", "radam", "sophia", "muon")
 
@@ -27,29 +30,20 @@ def adaptive(case: Case) -> bool | None:
     return None if not isinstance(name, str) else any(word in name.lower() for word in ADAPTIVE)
 
 
+def length(case: Case) -> Length:
+    """How long the run is, by the one computation that the audit uses as well."""
+    return length_of(case.knobs if case.knobs is not None else Knobs({}, generic), case.run.facts)
+
+
 def updates(case: Case, value: float, unit: str | None) -> float | None:
     """A length in optimizer updates, where the record tells the conversion."""
-    if unit == "steps":
-        return value
-    if unit == "micro_steps":
-        return value / (number(case.knob("batch.accumulation")) or 1.0)
-    per_epoch = number(case.run.fact("steps_per_epoch"))
-    return value * per_epoch if unit == "epochs" and per_epoch else None
+    return None if unit is None else length(case).updates(value, unit)
 
 
 def length_of_run(case: Case, unit: str) -> float | None:
-    """The planned length of the run in "steps" or "epochs", by what it prints first, then by its settings."""
-    fact, knob = ("total_epochs", "run.epochs") if unit == "epochs" else ("total_steps", "run.total_steps")
-    said = number(case.run.fact(fact))
-    if said is not None or case.knobs is None:
-        return said
-    value = number(case.knob(knob))
-    if value is not None:
-        return value if case.knobs[knob].unit == unit else None
-    if unit == "steps":
-        epochs = length_of_run(case, "epochs")
-        return None if epochs is None else updates(case, epochs, "epochs")
-    return None
+    """The planned length of the run in "steps" (optimizer updates) or "epochs"."""
+    known = length(case)
+    return known.epochs if unit == "epochs" else known.total
 
 
 def against_run(case: Case, knob: str) -> tuple[list[float], float, str] | None:

@@ -22,7 +22,9 @@ Lay the schedule out for updates times processes, as diffusers does, or do not p
 Print the rate after the first ten updates on one and on two processes.
 
 ## References
-KNOWLEDGE SCH-06, SCH-07; accelerate scheduler.py; diffusers train_text_to_image.py.
+- Accelerate, src/accelerate/scheduler.py (huggingface/accelerate).
+- Diffusers, examples/text_to_image/train_text_to_image.py (huggingface/diffusers).
+- timm, train.py and timm/scheduler (huggingface/pytorch-image-models).
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ Step the optimizer every n-th micro-batch, with the loss divided by n.
 Count optimizer steps in one epoch: they must be samples / (micro-batch x accumulation x devices).
 
 ## References
-CASES §2.0 rows 1 and 14; KNOWLEDGE SYS-01, SCH-06.
+- annahayoon/DomainAdaptive_PoissonDiffusion, the script of training_issues_analysis.md: five options
+  parsed and never used.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Count the valid labels of a few batches; mend the template, the ignore index or 
 Count the labels that are not ignored in the first hundred items: none decides.
 
 ## References
-KNOWLEDGE DAT-13, OUT-01, OUT-20; torch cross_entropy: the mean over ignored targets only is NaN.
+- PyTorch, torch.nn.CrossEntropyLoss (unnormalised logits; the mean over ignored targets only is NaN).
+- huggingface/trl issues 5662 and 6668 (every label masked after truncation).
 """
 
 from __future__ import annotations

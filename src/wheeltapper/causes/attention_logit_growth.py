@@ -21,7 +21,10 @@ Normalise queries and keys; a z-loss of 1e-4 for the output; a lower rate.
 Fork before the onset with normalised queries and keys, three seeds each.
 
 ## References
-KNOWLEDGE LR-13; Wortsman et al. 2023 (arXiv:2309.14322), Zhai et al. 2023 (entropy collapse).
+- Wortsman et al. 2023, Small-scale proxies for large-scale Transformer training instabilities
+  (arXiv:2309.14322).
+- Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse
+  (arXiv:2303.06296).
 """
 
 from __future__ import annotations

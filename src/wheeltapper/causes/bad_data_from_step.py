@@ -20,7 +20,10 @@ Evaluate the checkpoint before the jump on the data after it, and the other way 
 2 x 2: the checkpoints before and after on the data before and after. Hard for both means data.
 
 ## References
-KNOWLEDGE OUT-06, TRL-15, CUR-03, FOLK 24.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
+- Chowdhery et al. 2022, PaLM (arXiv:2204.02311): skipped batches, and spikes that need data and state
+  together.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ Synchronised batch norm, group norm, frozen statistics, or more samples per devi
 Evaluate one checkpoint before and after recomputing the statistics on 200 training batches.
 
 ## References
-KNOWLEDGE LR-14, MOD-09, NORM-12.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- The relative spread of a variance of n values is sqrt(2/(n-1)): 82 % at 4, 37 % at 16.
 """
 
 from __future__ import annotations

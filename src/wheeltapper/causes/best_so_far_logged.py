@@ -21,7 +21,9 @@ Log the current score, and the best beside it under its own name.
 Read the line that logs the score; or evaluate two checkpoints of one stretch: different scores decide.
 
 ## References
-KNOWLEDGE OUT-19, NORM-16, TRL-08.
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

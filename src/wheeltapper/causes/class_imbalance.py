@@ -21,7 +21,7 @@ Judge by a balanced score; weigh or resample the classes; start the last bias at
 Print the histogram of the predictions on the validation set: one class decides.
 
 ## References
-KNOWLEDGE DAT-10, OUT-11; a recipe for training neural networks (Karpathy 2019).
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

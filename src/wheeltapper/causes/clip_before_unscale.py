@@ -20,7 +20,9 @@ scaler.unscale_(optimizer) before clipping.
 One step with and without unscale_: the norm returned by the clip must differ by the scale.
 
 ## References
-KNOWLEDGE AMP-08, AMP-19, CLIP-02.
+- PyTorch, torch/amp/grad_scaler.py.
+- PyTorch, docs/source/notes/amp_examples.rst.
+- Executed with torch 2.13: an update of norm 1.53e-5 instead of 1.0 at a scale of 65536.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Wire the option, or use the name the trainer reads.
 Set the threshold to 1e-6 for a few steps: if the loss still moves as before (with SGD), it is not read.
 
 ## References
-KNOWLEDGE CLIP-03, CLIP-04.
+- PyTorch, torch/nn/utils/clip_grad.py.
+- Transformers, src/transformers/trainer.py (huggingface/transformers).
+- timm, train.py and timm/scheduler (huggingface/pytorch-image-models).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ The gradient norm is far above the threshold at every step, and training is slow
 A learning rate that is too low.
 
 ## When this is wrong
-The optimizer is Adam or another that normalises its steps (CLIP-02), or the norm is mostly below the threshold.
+The optimizer is Adam or another that normalises its steps, or the norm is mostly below the threshold.
 
 ## Fix
 A threshold at the 90th percentile of the norms of the quiet part.
@@ -20,7 +20,9 @@ A threshold at the 90th percentile of the norms of the quiet part.
 Fork with ten times the threshold: with SGD the loss must fall faster.
 
 ## References
-KNOWLEDGE CLIP-01, CLIP-02, CLIP-10.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- PyTorch, torch/nn/utils/clip_grad.py.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not isinstance(limit, (int, float)) or limit <= 0:
         return Excluded("gradients are not clipped, as far as is known")
     if any(word in name for word in ("adam", "lion", "lamb", "ada", "rmsprop")):
-        return Excluded(f"{name} normalises its steps: the threshold does not slow it (CLIP-02)")
+        return Excluded(f"{name} normalises its steps: the threshold does not slow it")
     norm: Series | None = case.get("grad_norm")
     if norm is None and limit <= TINY:
         return [

@@ -20,7 +20,9 @@ Keep the last checkpoint; mend the step that failed, and run it at the start of 
 Run only the final step on the last checkpoint: minutes.
 
 ## References
-CASES §2.4; PEERS §2.16.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
+- PyTorch, torch/optim/lr_scheduler.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ A slower or longer ramp, a share of easy items throughout.
 2 x 2: the checkpoints before and after the step, each on the data before and after.
 
 ## References
-KNOWLEDGE CUR-01 to CUR-05, NORM-01; CASES §2.3.
+- architvasan/protein_lig_sedd, TRAINING_LOSS_ANALYSIS_SUMMARY.md and its curriculum code.
+- A change of difficulty and a change of the model are told apart by both checkpoints on both data.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Shuffle; call set_epoch on a distributed sampler.
 Fork with another shuffle seed: the pattern within the epoch must vanish.
 
 ## References
-KNOWLEDGE DAT-07, DAT-08, OUT-13; torch.utils.data.distributed.
+- PyTorch, torch/utils/data/distributed.py.
+- The Epochal Sawtooth Effect (arXiv:2410.10056).
 """
 
 from __future__ import annotations

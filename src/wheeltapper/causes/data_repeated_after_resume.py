@@ -21,7 +21,7 @@ Save the sampler's position and seed; skip what was read.
 Evaluate the checkpoint of the resume on the batches that follow it: a loss as low shows that they were seen.
 
 ## References
-KNOWLEDGE OUT-06, OUT-16 (sampler, RNG).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
 """
 
 from __future__ import annotations

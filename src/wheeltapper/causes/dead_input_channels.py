@@ -22,7 +22,7 @@ Look at the tensor that enters the model, not at the file: per channel mean, spr
 Replace the inputs by zeros for a few hundred steps: an unchanged loss curve decides.
 
 ## References
-KNOWLEDGE DAT-01, OUT-11, TRN-08.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ A lower rate with warm-up from a fresh start; a smaller initialisation, an activ
 Pass ten thousand varied inputs through the last checkpoint and count units that are never above zero.
 
 ## References
-KNOWLEDGE MOD-01, MOD-02, OUT-11.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Stanford CS231n notes, neural-networks-3 (cs231n.github.io).
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ Weaken it: fewer steps or a lower rate for it, noise or augmentation on its inpu
 Fork with the discriminator's learning rate at a quarter: its loss must rise, and the generator's fall.
 
 ## References
-KNOWLEDGE NORM-03.
+- Goodfellow et al. 2014, Generative Adversarial Networks (arXiv:1406.2661).
+- Mao et al. 2017, Least Squares Generative Adversarial Networks (arXiv:1611.04076): D is 0.5 at
+  equilibrium, its loss 0.25.
 """
 
 from __future__ import annotations

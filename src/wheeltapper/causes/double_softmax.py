@@ -20,7 +20,8 @@ Feed logits to the loss.
 Sum the outputs before the loss over the classes: 1 everywhere is the proof.
 
 ## References
-KNOWLEDGE TRN-04.
+- PyTorch, torch.nn.CrossEntropyLoss (unnormalised logits; the mean over ignored targets only is NaN).
+- Cross-entropy of probabilities cannot fall below ln(1 + (C-1)/e): 1.461 for 10 classes, 5.910 for 1000.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ Average or recompute the buffers (update_bn) before evaluating.
 Evaluate the average before and after update_bn on 200 batches.
 
 ## References
-KNOWLEDGE EMA-05, MOD-08; CASES §2.4 row 5; ECOSYSTEM §1.2 case 21.
+- PyTorch, torch/optim/swa_utils.py.
+- timm, timm/utils/model_ema.py (huggingface/pytorch-image-models).
+- NCAR/miles-credit issues 394 and 409 (averaged buffers of spectral norm).
+- arghyaiitb/assignment_9, train.py: decay 0.9999 updated every 10 steps in a run of 37,500.
 """
 
 from __future__ import annotations

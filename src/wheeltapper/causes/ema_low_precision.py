@@ -20,7 +20,8 @@ Keep the average in fp32.
 Compare the averaged weights of two checkpoints: they must differ.
 
 ## References
-KNOWLEDGE EMA-07, EMA-11 (executed: 20,000 steps from 1 to 2 leave bf16 and fp16 at 1.0).
+- Executed with torch 2.13: with decay 0.9999, 20,000 steps from 1 to 2 leave bf16 and fp16 at 1.0; fp32
+  reaches 1.8647.
 """
 
 from __future__ import annotations

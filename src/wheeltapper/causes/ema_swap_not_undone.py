@@ -20,7 +20,9 @@ Store the raw weights before the copy and restore them after it.
 Move the evaluation interval by a third: the jumps must move with it.
 
 ## References
-KNOWLEDGE EMA-09, OUT-15.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- torch_ema and ema-pytorch: store, copy and restore around an evaluation.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ Record versions with every launch; go back to the old environment or repeat the 
 The same fifty steps from one checkpoint in both environments: different losses decide.
 
 ## References
-KNOWLEDGE SYS-13, SYS-10, TRL-13; OPT logbook (activation norms after an upgrade).
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

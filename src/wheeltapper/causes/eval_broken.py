@@ -22,7 +22,9 @@ Evaluate training items through the validation code: the score must be close to 
 Run the validation code on a few training batches, with the last checkpoint: minutes, and it decides.
 
 ## References
-KNOWLEDGE OUT-11, MOD-08, DAT-04; CASES §2.1.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- delafer/traiNNer-redux, commits 069b6d59 and 95d13e03: validation on images shrunk to 64 pixels, and its
+  repair.
 """
 
 from __future__ import annotations

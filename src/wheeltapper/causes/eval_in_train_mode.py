@@ -20,7 +20,8 @@ model.eval() before the evaluation, model.train() after it.
 Evaluate the last checkpoint in both modes on the same items: minutes, and it decides.
 
 ## References
-KNOWLEDGE MOD-08, OUT-11.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- PyTorch, torch.nn.Module.eval.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ One definition of the normalisation, used by both pipelines.
 Training items through the validation pipeline with the last checkpoint; then with the channels swapped.
 
 ## References
-KNOWLEDGE DAT-04, OUT-11.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

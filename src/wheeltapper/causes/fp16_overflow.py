@@ -20,7 +20,11 @@ bf16 where the hardware has it; else find the operation and keep it in fp32.
 Replay the step before the NaN in fp16, bf16 and fp32, one batch: minutes.
 
 ## References
-KNOWLEDGE OUT-01, AMP-01 to AMP-04, AMP-17; ECOSYSTEM §1.2 cases 5, 11, 12.
+- PyTorch, torch/amp/grad_scaler.py.
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- pytorch/pytorch issue 99640 (a scale below 1).
+- huggingface/transformers issues 9295 and 10956 (T5 in fp16).
+- state-spaces/mamba issue 6 (weights kept in bf16).
 """
 
 from __future__ import annotations

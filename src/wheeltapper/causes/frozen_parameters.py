@@ -21,7 +21,8 @@ Thaw the weights, or train what is left at its own rate; check requires_grad aft
 Hash the tensors before and after one hundred steps: those that are equal are frozen.
 
 ## References
-KNOWLEDGE MOD-03, MOD-05, TRN-06.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- Executed with torch 2.13: a gradient of None is skipped by the optimizer, a zero one is not.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ Log the number of replaced elements; stop when it stays above zero.
 Count the replaced elements over a hundred steps.
 
 ## References
-KNOWLEDGE AMP-13, OUT-01; EDM training_loop.py.
+- NVlabs/edm, training/training_loop.py (nan_to_num on the gradients).
+- Karras et al. 2024, Analyzing and Improving the Training Dynamics of Diffusion Models (arXiv:2312.02696;
+  NVlabs/edm2).
 """
 
 from __future__ import annotations

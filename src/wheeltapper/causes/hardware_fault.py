@@ -21,7 +21,8 @@ Take the machine out, run the vendor's diagnosis, go on from the last checkpoint
 The same steps from the same checkpoint on another machine: passing there decides.
 
 ## References
-KNOWLEDGE SYS-14, OUT-01; NVIDIA Xid errors.
+- NVIDIA, Xid errors (GPU deployment guide).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

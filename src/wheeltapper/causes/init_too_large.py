@@ -22,7 +22,8 @@ A smaller standard deviation (sqrt(2/(5 width)) for transformers), zero for the 
 Compute the loss of one batch before the first step: it must be ln C within a few percent.
 
 ## References
-KNOWLEDGE OUT-14, MOD-13; BLOOM chronicles (tr8b-104B).
+- BigScience, lessons learned (bigscience-workshop/bigscience, train/lessons-learned.md).
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

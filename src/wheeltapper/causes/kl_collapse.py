@@ -21,7 +21,9 @@ Raise the weight of KL slowly from zero, free bits, a weaker decoder.
 Decode codes of other items: an unchanged reconstruction loss decides.
 
 ## References
-KNOWLEDGE LW-11, NORM-08; Bowman et al. 2016, Kingma et al. 2016 (free bits).
+- Bowman et al. 2016, Generating Sentences from a Continuous Space (arXiv:1511.06349).
+- Kingma et al. 2016, Improving Variational Inference with Inverse Autoregressive Flow (arXiv:1606.04934),
+  free bits.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ Look at one training batch with its targets drawn on it; check the label folder 
 Count the targets of the first hundred items: none, or nearly none, decides.
 
 ## References
-KNOWLEDGE DAT-05, DAT-13, OUT-20; ECOSYSTEM §1.2 cases 52 and 54.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- huggingface/trl issues 5662 and 6668 (every label masked after truncation).
+- ultralytics/ultralytics issue 490 (batches without labels).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Look at twenty items with their labels; overfit one batch, then two.
 Accuracy under the best permutation of the classes: far above chance means a permuted map.
 
 ## References
-KNOWLEDGE DAT-05, OUT-11, TRN-07.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

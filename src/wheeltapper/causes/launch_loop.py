@@ -19,7 +19,7 @@ One folder per launch; find out why the launches end.
 Look at the last lines before each restart: the same error each time decides.
 
 ## References
-KNOWLEDGE OUT-21.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ bf16; or find the operation whose output is not finite in the forward pass and k
 Replay one step from before the collapse in fp32: if the loss is finite there, it is the range of fp16.
 
 ## References
-KNOWLEDGE AMP-01, AMP-04, AMP-17, AMP-18.
+- PyTorch, torch/amp/grad_scaler.py.
+- DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py (deepspeedai/DeepSpeed).
+- fairseq, fairseq/optim/dynamic_loss_scaler.py (facebookresearch/fairseq).
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
 """
 
 from __future__ import annotations

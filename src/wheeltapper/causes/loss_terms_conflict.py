@@ -20,7 +20,7 @@ Weigh the terms by their gradients, not their values; normalise them; train the 
 Fork with the lost term's weight at ten times: it must fall, and the others must show what that costs.
 
 ## References
-KNOWLEDGE LW-01, LW-07, LW-08.
+- Yu et al. 2020, Gradient Surgery for Multi-Task Learning (arXiv:2001.06782).
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Bound the weights, train log-variances at a lower rate and without decay, or fix
 Fork with the weights frozen at their values before the drift.
 
 ## References
-KNOWLEDGE LW-02 to LW-05, NORM-09.
+- Karras et al. 2024, Analyzing and Improving the Training Dynamics of Diffusion Models (arXiv:2312.02696;
+  NVlabs/edm2).
+- Kendall, Gal and Cipolla 2018, Multi-Task Learning Using Uncertainty to Weigh Losses (arXiv:1705.07115).
 """
 
 from __future__ import annotations

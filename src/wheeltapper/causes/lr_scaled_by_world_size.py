@@ -22,7 +22,11 @@ Set the rate for the global batch in one place, and scale it nowhere else.
 One device and the same batch per device, at the configured rate: it must be stable.
 
 ## References
-KNOWLEDGE LR-01, LR-02, SCH-06; Goyal et al. 2017; Malladi et al. 2022.
+- Goyal et al. 2017, Accurate, Large Minibatch SGD (arXiv:1706.02677).
+- Malladi et al. 2022, On the SDEs and Scaling Rules for Adaptive Gradient Algorithms (arXiv:2205.10287).
+- timm, train.py and timm/scheduler (huggingface/pytorch-image-models).
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
 """
 
 from __future__ import annotations

@@ -23,7 +23,12 @@ Halve the rate, or lengthen the warm-up; clip at the 90th percentile of the norm
 Fork before the onset with the rate at 1, 1/2 and 1/4, same data and seed; the control must break again.
 
 ## References
-KNOWLEDGE LR-06, LR-08, OUT-02, TRL-09; Google tuning playbook; ECOSYSTEM §0.3.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Cohen et al. 2021, Gradient Descent on Neural Networks Typically Occurs at the Edge of Stability
+  (arXiv:2103.00065).
+- Wu et al. 2018, Understanding Short-Horizon Bias in Stochastic Meta-Optimization (arXiv:1803.02021).
+- wandb/senpai issues 2873, 3072 and 3152 (a lower rate that diverged where a higher one did not).
 """
 
 from __future__ import annotations

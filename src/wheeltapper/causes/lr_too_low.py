@@ -22,7 +22,9 @@ Raise the rate by ten, then by three, until the loss becomes unstable, and take 
 Fork from the start with the rate at 1, 3, 10 and 30 times; a few hundred steps decide.
 
 ## References
-KNOWLEDGE LR-09, OUT-11, ST-09.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Wu et al. 2018, Understanding Short-Horizon Bias in Stochastic Meta-Optimization (arXiv:1803.02021).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Memory is flat, or steps up once and stays.
 Two hundred steps on one repeated batch: allocated memory must not move.
 
 ## References
-KNOWLEDGE SYS-04, SYS-05; PyTorch FAQ ("my model reports out of memory").
+- PyTorch FAQ, docs/source/notes/faq.rst ("My model reports CUDA runtime error(2): out of memory").
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ precision.
 The metric of the real data against itself, in double precision: minutes.
 
 ## References
-KNOWLEDGE DIF-09.
+- Heusel et al. 2017, GANs Trained by a Two Time-Scale Update Rule (arXiv:1706.08500), the definition of
+  FID.
 """
 
 from __future__ import annotations

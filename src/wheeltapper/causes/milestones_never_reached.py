@@ -20,7 +20,7 @@ Put the cuts at shares of the run (a half, three quarters).
 Step the scheduler alone for the planned number of steps: it must never cut. A fork with a tenth of the rate must gain.
 
 ## References
-KNOWLEDGE SCH-01, OUT-22.
+- PyTorch, torch/optim/lr_scheduler.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,11 @@ A checkpoint before the turn; a gradient penalty, a larger batch, augmentation o
 A thousand samples of the last checkpoint: the share of near-duplicates against that of the best checkpoint.
 
 ## References
-KNOWLEDGE NORM-03, DIF-09; Kynkäänniemi et al. 2019 (precision and recall of generators).
+- Goodfellow et al. 2014, Generative Adversarial Networks (arXiv:1406.2661).
+- Kynkäänniemi et al. 2019, Improved Precision and Recall Metric for Assessing Generative Models
+  (arXiv:1904.06991).
+- Heusel et al. 2017, GANs Trained by a Two Time-Scale Update Rule (arXiv:1706.08500), the definition of
+  FID.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ Find the batch by replay; guard the operation; skip steps whose gradients are no
 Replay the batch of the onset in fp32 with anomaly detection: it names the operation.
 
 ## References
-KNOWLEDGE OUT-01, AMP-14, DAT-13; ECOSYSTEM §1.2 cases 54, 55.
+- PyTorch, torch/nn/utils/clip_grad.py.
+- PyTorch, torch.nn.CrossEntropyLoss (unnormalised logits; the mean over ignored targets only is NaN).
+- ultralytics/ultralytics issue 490 (batches without labels).
+- pytorch/pytorch issues 41508 and 103963 (fully masked rows of attention).
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ logging_nan_inf_filter=False; then look for the first NaN.
 Load the last checkpoint and count the weights that are not finite: minutes.
 
 ## References
-KNOWLEDGE OUT-01 (trap), AMP-13; transformers trainer.py.
+- Transformers, src/transformers/training_args.py, logging_nan_inf_filter (huggingface/transformers);
+  huggingface/trl issue 6702.
+- NVlabs/edm, training/training_loop.py (nan_to_num on the gradients).
+- wandb/wandb issue 2202; lanpa/tensorboardX issue 668 (NaN drawn as nothing, or as 0).
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ A linear warm-up of 2/(1 - beta2) steps (2000 at 0.999, 40 at 0.95), at most a t
 The first 500 steps with and without warm-up, five seeds each.
 
 ## References
-KNOWLEDGE LR-04; Ma and Yarats 2019; Google tuning playbook.
+- Ma and Yarats 2019, On the adequacy of untuned warmup for adaptive optimization (arXiv:1910.04209).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Goyal et al. 2017, Accurate, Large Minibatch SGD (arXiv:1706.02677).
 """
 
 from __future__ import annotations

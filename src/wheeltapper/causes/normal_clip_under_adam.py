@@ -17,10 +17,13 @@ The optimizer is not adaptive.
 Nothing to mend.
 
 ## Trial
-None needed: thresholds of 1e-2, 1e-3 and 1e-4 gave the same result with Adam (CLIP-02).
+None needed: thresholds of 1e-2, 1e-3 and 1e-4 gave the same result with Adam.
 
 ## References
-KNOWLEDGE CLIP-02, FOLK 15 and 16.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Executed with torch 2.13: thresholds of 1e-2, 1e-3 and 1e-4 gave Adam the same result, SGD three
+  different ones.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ Nothing to mend. Evaluate at fixed difficulty, and judge by that.
 The checkpoint before a stage on the data after it: the same jump decides that it is the data.
 
 ## References
-KNOWLEDGE NORM-01, CUR-01 to CUR-04; CASES §2.3.
+- architvasan/protein_lig_sedd, TRAINING_LOSS_ANALYSIS_SUMMARY.md and its curriculum code.
+- A loss averaged over groups changes by their shares as well as by the model (Kitagawa's decomposition).
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ Nothing to mend. Log the loss by noise level on a fixed probe, and a score of sa
 The same checkpoint twice with other noise: the two values differ by as much as the curve scatters.
 
 ## References
-KNOWLEDGE NORM-02, DIF-04, DIF-05, DIF-08; CASES §2.0 claim 12.
+- NVlabs/edm, README.md (Loss/loss beside FID).
+- crowsonkb/k-diffusion, k_diffusion/utils.py (stratified noise levels).
+- annahayoon/DomainAdaptive_PoissonDiffusion, training_issues_analysis.md: two single-batch losses read as
+  a divergence.
 """
 
 from __future__ import annotations

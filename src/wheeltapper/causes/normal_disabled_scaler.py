@@ -19,7 +19,8 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE AMP-01, AMP-07.
+- PyTorch, torch/amp/grad_scaler.py.
+- PyTorch Lightning, plugins/precision/amp.py (refuses a scaler with bf16).
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Nothing to mend. Judge by samples, or by FID on enough of them.
 FID of two checkpoints with equal numbers of samples.
 
 ## References
-KNOWLEDGE NORM-03; Goodfellow et al. 2014.
+- Goodfellow et al. 2014, Generative Adversarial Networks (arXiv:1406.2661).
+- Mao et al. 2017, Least Squares Generative Adversarial Networks (arXiv:1611.04076): D is 0.5 at
+  equilibrium, its loss 0.25.
 """
 
 from __future__ import annotations

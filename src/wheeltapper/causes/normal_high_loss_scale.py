@@ -20,7 +20,10 @@ Nothing to mend.
 None needed: a step that passes at scale S shows that no gradient exceeds 65504/S.
 
 ## References
-KNOWLEDGE AMP-02, AMP-05, AMP-07, FOLK 1 and 3.
+- PyTorch, torch/amp/grad_scaler.py.
+- Nichol and Dhariwal 2021, Improved Denoising Diffusion Probabilistic Models (arXiv:2102.09672;
+  openai/improved-diffusion).
+- louaaron/Score-Entropy-Discrete-Diffusion, losses.py, graph_lib.py and noise_lib.py.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE AMP-06, NORM-14, FOLK 2.
+- PyTorch, torch/amp/grad_scaler.py.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ Nothing to mend. Subtract the floor before judging the level.
 None needed: the floor is arithmetic.
 
 ## References
-KNOWLEDGE OUT-09.
+- Szegedy et al. 2016, Rethinking the Inception Architecture (arXiv:1512.00567).
+- The entropy of the smoothed target.
 """
 
 from __future__ import annotations

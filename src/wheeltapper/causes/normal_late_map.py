@@ -19,7 +19,7 @@ Nothing to mend.
 None needed: wait for a tenth of the plan, and look at the losses meanwhile.
 
 ## References
-KNOWLEDGE NORM-13.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ Nothing to mend in the training. Divide before comparing.
 None needed: the ratio of the two series decides.
 
 ## References
-KNOWLEDGE OUT-18, TRN-02, NORM-15.
+- louaaron/Score-Entropy-Discrete-Diffusion, losses.py, graph_lib.py and noise_lib.py.
+- huggingface/transformers pull request 34191 and issues 34263 and 35207 (loss too large by a constant
+  factor).
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE OUT-22, SCH-16.
+- PyTorch, torch/optim/lr_scheduler.py.
+- timm, train.py and timm/scheduler (huggingface/pytorch-image-models).
 """
 
 from __future__ import annotations

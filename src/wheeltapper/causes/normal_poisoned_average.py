@@ -20,7 +20,8 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE OUT-01, OUT-17; gluon-cv and AverageMeter logs.
+- dmlc/gluon-cv training logs; the AverageMeter of pytorch/examples, imagenet/main.py.
+- A running mean keeps one NaN until it is reset.
 """
 
 from __future__ import annotations

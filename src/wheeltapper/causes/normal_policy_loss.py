@@ -20,7 +20,7 @@ Nothing to mend. Judge by the return, over several seeds.
 The return of the last checkpoint over a hundred episodes against that of the first.
 
 ## References
-KNOWLEDGE NORM-04; Spinning Up ("the loss function means nothing").
+- OpenAI Spinning Up, Intro to Policy Optimization ("the loss function means nothing").
 """
 
 from __future__ import annotations

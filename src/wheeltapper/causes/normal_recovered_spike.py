@@ -19,7 +19,10 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE OUT-05, NORM-11.
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
+- Cohen et al. 2021, Gradient Descent on Neural Networks Typically Occurs at the Edge of Stability
+  (arXiv:2103.00065).
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ Nothing to mend. Compare only stretches of equal size.
 None needed: the log says where the size changed.
 
 ## References
-KNOWLEDGE NORM-07, CUR-06.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
+- Howard 2018, Training Imagenet in 3 hours for USD 25 (fast.ai), progressive resizing.
 """
 
 from __future__ import annotations

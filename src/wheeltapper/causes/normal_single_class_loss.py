@@ -19,7 +19,7 @@ Nothing to mend.
 None needed: count the classes.
 
 ## References
-KNOWLEDGE LW-08, NORM-13; ultralytics: cls loss of single-class training.
+- ultralytics/ultralytics: the class loss of single-class training.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Nothing to mend. Evaluate a part of the training set in evaluation mode if the c
 A few hundred training items through the validation code: they must score at least as well.
 
 ## References
-KNOWLEDGE OUT-12, NORM-06; FOLK ("validation better than training means leakage").
+- Keras FAQ, "Why is my training loss much higher than my testing loss?".
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE NORM-05.
+- PyTorch, torch/optim/lr_scheduler.py.
+- Loshchilov and Hutter 2017, SGDR (arXiv:1608.03983).
 """
 
 from __future__ import annotations

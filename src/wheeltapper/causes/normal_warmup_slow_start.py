@@ -19,7 +19,9 @@ Nothing to mend.
 None needed.
 
 ## References
-KNOWLEDGE LR-04, LR-05.
+- Ma and Yarats 2019, On the adequacy of untuned warmup for adaptive optimization (arXiv:1910.04209).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

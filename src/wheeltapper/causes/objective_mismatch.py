@@ -21,7 +21,11 @@ Write down what the network outputs, and use that one definition in loss and sam
 Denoise the same noisy items through training and sampling code: the errors must agree to numerical precision.
 
 ## References
-KNOWLEDGE DIF-06, DIF-03, DIF-07; CASES §2.0 claim 11.
+- Karras, Aittala, Aila and Laine 2022, Elucidating the Design Space of Diffusion-Based Generative Models
+  (arXiv:2206.00364).
+- Hang et al. 2023, Efficient Diffusion Training via Min-SNR Weighting Strategy (arXiv:2303.09556).
+- annahayoon/DomainAdaptive_PoissonDiffusion, create_edm_wrapper and its loss: the regressed quantity is
+  not the network's output.
 """
 
 from __future__ import annotations

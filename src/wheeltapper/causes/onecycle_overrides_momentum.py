@@ -20,7 +20,9 @@ cycle_momentum=False, or base_momentum and max_momentum set to what is wanted.
 The first steps of the rise with cycle_momentum=False, same seed.
 
 ## References
-KNOWLEDGE SCH-04, LR-06.
+- PyTorch, torch/optim/lr_scheduler.py.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ Step the scheduler once per optimizer step and nowhere else; give it the true nu
 Step the scheduler alone as often as the loop does: it raises within milliseconds.
 
 ## References
-CASES §2.4 rows 9 and 13; KNOWLEDGE SCH-04.
+- PyTorch, torch/optim/lr_scheduler.py.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
 """
 
 from __future__ import annotations

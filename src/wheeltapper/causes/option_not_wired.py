@@ -19,7 +19,9 @@ Wire it, or delete it.
 Set it to an absurd value: nothing changes.
 
 ## References
-CASES §2.0, §5 rule 5; KNOWLEDGE CLIP-03.
+- annahayoon/DomainAdaptive_PoissonDiffusion, the script of training_issues_analysis.md: five options
+  parsed and never used.
+- PyTorch, torch/nn/utils/clip_grad.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ validation without gradients.
 One step with the largest batch, then one validation: minutes.
 
 ## References
-KNOWLEDGE SYS-04, SYS-05; PyTorch notes on CUDA memory management.
+- PyTorch FAQ, docs/source/notes/faq.rst ("My model reports CUDA runtime error(2): out of memory").
+- PyTorch, docs/source/notes/cuda.rst (memory management).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ mostly the end of another story.
 The variance of the outputs over a thousand validation items: zero decides.
 
 ## References
-KNOWLEDGE MOD-14, OUT-11.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ probabilities; label smoothing in the next run.
 Fit a temperature on half of the validation set: the loss of the other half must fall below its old best.
 
 ## References
-KNOWLEDGE OUT-10b, OUT-04; Guo et al. 2017 (On calibration of modern neural networks).
+- Guo et al. 2017, On Calibration of Modern Neural Networks (arXiv:1706.04599).
 """
 
 from __future__ import annotations

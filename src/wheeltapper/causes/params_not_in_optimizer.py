@@ -22,7 +22,7 @@ Build the optimizer after the last change of the model; compare its parameters w
 One step: which tensors that have a gradient did not change?
 
 ## References
-KNOWLEDGE MOD-03, MOD-04, MOD-05.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
 """
 
 from __future__ import annotations

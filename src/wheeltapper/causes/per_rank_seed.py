@@ -20,7 +20,10 @@ One seed for the sampler on all processes; seeds per process belong to augmentat
 Collect the indices of one epoch from all processes: repeats decide.
 
 ## References
-KNOWLEDGE TRN-10, DAT-08, DAT-09.
+- PyTorch, torch/utils/data/distributed.py.
+- PyTorch, torch/utils/data/_utils/worker.py, and pytorch/pytorch pull request 56488.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ limit on the divergence between old and new policy.
 Fork before the fall with half the learning rate, five seeds of each: the control must fall again.
 
 ## References
-KNOWLEDGE NORM-04, OUT-02.
+- OpenAI Spinning Up, Intro to Policy Optimization ("the loss function means nothing").
 """
 
 from __future__ import annotations

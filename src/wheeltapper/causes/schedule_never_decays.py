@@ -21,7 +21,10 @@ Step the scheduler after each optimizer step (or epoch, if it counts epochs).
 Fork from the last checkpoint with a tenth of the rate for a few hundred steps: the loss must fall at once.
 
 ## References
-KNOWLEDGE OUT-07 (i), SCH-15, NORM-10.
+- PyTorch, torch/optim/lr_scheduler.py.
+- Tissue et al. 2024, Scaling Law with Learning Rate Annealing (arXiv:2408.11029).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

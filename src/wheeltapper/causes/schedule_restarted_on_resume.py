@@ -20,7 +20,9 @@ Resume with the same total and the scheduler's state; or start a new, short cool
 Resume from the same checkpoint with the old total: the score must hold.
 
 ## References
-KNOWLEDGE SCH-12, SCH-19, OUT-16.
+- PyTorch, torch/optim/lr_scheduler.py.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ Lay the schedule out for the whole run, counted in what the scheduler is stepped
 Step the scheduler alone as often as the run does: milliseconds. Then continue from the turn with a rate that falls.
 
 ## References
-KNOWLEDGE SCH-02, SCH-11, SCH-14, FOLK 30.
+- PyTorch, torch/optim/lr_scheduler.py.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Step the scheduler where it counts: per batch if it was given batches, per epoch
 Step the scheduler alone as the loop does, and compare its last value with the one that was meant.
 
 ## References
-KNOWLEDGE SCH-03, SCH-04.
+- PyTorch, torch/optim/lr_scheduler.py.
+- PyTorch Lightning, core/module.py and core/optimizer.py (Lightning-AI/pytorch-lightning).
 """
 
 from __future__ import annotations

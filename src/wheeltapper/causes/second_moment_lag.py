@@ -22,7 +22,9 @@ A lower beta2, update clipping (StableAdamW, Adafactor), or clipping of the grad
 Replay from before the spike with beta2 at 0.95, same data: the spike must shrink or go.
 
 ## References
-KNOWLEDGE LR-11; Wortsman et al. 2304.13013 (spikes follow 1 to 8 steps after).
+- Wortsman et al. 2023, Stable and low-precision training for large-scale vision-language models
+  (arXiv:2304.13013).
+- BigScience, lessons learned (bigscience-workshop/bigscience, train/lessons-learned.md).
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ Measure the root mean square of what enters the loss, and set sigma_data to it.
 The loss of one batch before the first step, by noise level: 1 at all levels, or not.
 
 ## References
-KNOWLEDGE DIF-02, OUT-14; Karras et al. 2022.
+- Karras, Aittala, Aila and Laine 2022, Elucidating the Design Space of Diffusion-Based Generative Models
+  (arXiv:2206.00364).
+- NVlabs/edm, training/loss.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,12 @@ A sigma_max of 5 or more (99 % masked), or a log-linear schedule that ends at fu
 The loss at full masking on held-out items: no better than the entropy of single tokens decides.
 
 ## References
-KNOWLEDGE DIF-01, DIF-13; CASES §2.3 claim 11.
+- Lou, Meng and Ermon 2024, Discrete Diffusion Modeling by Estimating the Ratios of the Data Distribution
+  (arXiv:2310.16834).
+- louaaron/Score-Entropy-Discrete-Diffusion, losses.py, graph_lib.py and noise_lib.py.
+- Karras, Aittala, Aila and Laine 2022, Elucidating the Design Space of Diffusion-Based Generative Models
+  (arXiv:2206.00364).
+- architvasan/protein_lig_sedd, TRAINING_LOSS_ANALYSIS_SUMMARY.md and its curriculum code.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ More or persistent workers (per process, not per machine), smaller files packed 
 One cached batch for two hundred steps: a step time that falls decides.
 
 ## References
-KNOWLEDGE SYS-02, SYS-01, SYS-03.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

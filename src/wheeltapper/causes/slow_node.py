@@ -21,7 +21,8 @@ Find the rank by its compute time before the reduction, exclude it, run the vend
 The same job without each half of the nodes in turn: the half that keeps the old speed is sound.
 
 ## References
-KNOWLEDGE SYS-06, SYS-10, SYS-11; BLOOM chronicles (149 to 141 TFLOPs by one device).
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ Resume from the newest whole checkpoint; print its step when loading.
 Load the newest checkpoint and evaluate it: it must score as the run did before the interruption.
 
 ## References
-KNOWLEDGE OUT-16, OUT-21.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
 """
 
 from __future__ import annotations

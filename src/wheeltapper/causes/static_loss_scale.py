@@ -20,7 +20,9 @@ Use dynamic loss scaling, or bf16.
 The first hundred steps with dynamic scaling: they must be stable where the fixed scale was not.
 
 ## References
-KNOWLEDGE AMP-01, AMP-09; MANIFEST twin runs (dynamic stable, fixed diverged).
+- PyTorch, torch/amp/grad_scaler.py.
+- bigscience-workshop/bigscience, experiments/gpt2-meg-ds-3d: one job, stable with a dynamic scale and
+  diverged with a fixed one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Split by group (subject, scene, document), remove duplicates, test on items coll
 Hash the items of both splits, exactly and by near-duplicates: minutes, and it decides.
 
 ## References
-KNOWLEDGE DAT-06, OUT-12, OUT-20, NORM-06.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Keras FAQ, "Why is my training loss much higher than my testing loss?".
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ Compare the two sets: sources, sizes, means, frequency of the classes; draw the 
 Train a small classifier to tell training from validation items: above chance decides.
 
 ## References
-KNOWLEDGE OUT-10 (gap at the first evaluation), DAT-15.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

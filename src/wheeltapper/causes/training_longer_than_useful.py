@@ -21,7 +21,9 @@ Fork with a tenth of the learning rate for a few hundred steps: a drop at once m
 floor of the task.
 
 ## References
-KNOWLEDGE OUT-07, OUT-20, NORM-10.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

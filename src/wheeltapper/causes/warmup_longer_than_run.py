@@ -22,7 +22,9 @@ Warm up over at most a tenth of the run, in the unit the scheduler counts.
 The same run with the warm-up cut to a tenth: the loss must fall faster from the end of the new warm-up on.
 
 ## References
-KNOWLEDGE LR-05, SCH-05.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Ma and Yarats 2019, On the adequacy of untuned warmup for adaptive optimization (arXiv:1910.04209).
 """
 
 from __future__ import annotations
@@ -58,9 +60,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     shape = case.get("lr_shape")
     if shape is not None and not shape.still_warming:
         return Excluded("the logged rate is not rising at the end")
-    known = against_run(case, "schedule.warmup")
-    if known is None and (told := proofs(case, "warmup-longer-than-run")):
+    if told := proofs(case, "warmup-longer-than-run"):  # it counts micro-steps and epochs, where both are set
         return told
+    known = against_run(case, "schedule.warmup")
     if known is not None:
         (warmup,), total, unit = known
         if warmup < total:

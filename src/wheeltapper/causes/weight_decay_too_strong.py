@@ -20,7 +20,9 @@ A third of the decay.
 Fork with a third of the decay, equal sum of lr x decay compared.
 
 ## References
-KNOWLEDGE SCH-18, TRN-11.
+- Wang and Aitchison 2024, How to set AdamW's weight decay as you scale model and dataset size
+  (arXiv:2405.13698).
+- Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization (arXiv:1711.05101).
 """
 
 from __future__ import annotations

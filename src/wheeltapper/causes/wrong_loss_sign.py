@@ -19,7 +19,8 @@ Mend the sign; or pass maximize=False.
 One small step along the gradient: the batch's loss must fall.
 
 ## References
-KNOWLEDGE TRN-05.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- A small step along the gradient must lower the loss of its own batch.
 """
 
 from __future__ import annotations

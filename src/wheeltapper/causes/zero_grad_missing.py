@@ -19,7 +19,7 @@ Call zero_grad after each optimizer step.
 Ten steps with a print of the gradient norm of one fixed batch: it must not grow.
 
 ## References
-KNOWLEDGE TRN-03.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 
 from wheeltapper.cli.output import add_look_options, console_for, write
+from wheeltapper.errors import InputError
 
 DESCRIPTION = """\
 Says whether a run is sound; whether its numbers can be believed; what happened, from
@@ -51,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
         from wheeltapper.report.html import page
         from wheeltapper.report.view import view_of
 
+        if args.output is not None and args.output != args.html:
+            raise InputError(
+                f"two files are named for one page: --html {args.html} and -o {args.output}.", do="Name one of them."
+            )
         write(page([view_of(d, charts=True) for d in diagnoses]), args.html)
     else:
         from wheeltapper.report.view import view_of

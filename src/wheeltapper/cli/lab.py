@@ -16,6 +16,7 @@ examples:
   wheeltapper lab list
   wheeltapper lab run resnet-ddp --fault ema-horizon --size test -o lab_runs
   wheeltapper diagnose lab_runs/runs
+  wheeltapper lab rerun lab_runs/runs/run-1a2b3c4d5e --config fix/run.sh -o lab_runs/again
   wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
   wheeltapper lab score lab_runs/corpus
   wheeltapper lab gallery lab_runs/corpus -o gallery.html
@@ -41,6 +42,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--size", choices=SIZES, default="tiny", help="seconds, about a minute, or for a GPU")
     one.add_argument("--no-script", action="store_true", help="leave the training script out of the run folder")
+    again = actions.add_parser("rerun", help="train again from a lab run's files, some of them corrected")
+    again.add_argument("run", metavar="RUN", help="the folder of a lab run")
+    again.add_argument("--config", nargs="+", metavar="FILE", default=[], help="take the place of files of this name")
+    again.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the new run")
     many = actions.add_parser("corpus", help="a labelled set of runs with settings drawn at random")
     many.add_argument("--n", type=int, default=200, help="how many runs, healthy twins counted")
     many.add_argument("--jobs", type=int, default=1)
@@ -59,7 +64,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    actions = {"list": run_list, "run": run_one, "corpus": run_corpus, "score": run_score, "gallery": run_gallery}
+    actions = {
+        "list": run_list,
+        "run": run_one,
+        "rerun": run_again,
+        "corpus": run_corpus,
+        "score": run_score,
+        "gallery": run_gallery,
+    }
     return actions[args.action](args)
 
 
@@ -120,6 +132,19 @@ def run_one(args: argparse.Namespace) -> int:
         print(f"result: {truth.score:.2f} ({system(args.system).RESULT})")
     if truth.measured:
         print(f"harm:   {truth.measured}")
+    return 0
+
+
+def run_again(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from wheeltapper.lab.rerun import rerun
+
+    again = rerun(Path(args.run), [Path(config) for config in args.config], Path(args.output))
+    print(f"run:    {args.output}")
+    print(f"ended:  {again.ended}, {again.seconds:.1f} CPU seconds")
+    if again.score is not None:
+        print(f"result: {again.score:.2f}")
     return 0
 
 

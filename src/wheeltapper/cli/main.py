@@ -16,7 +16,7 @@ from wheeltapper import __version__
 from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
-COMMANDS = ("show", "diagnose", "check", "schedule", "compare", "explain", "list", "lab")
+COMMANDS = ("show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "schedule", "compare", "explain", "list", "replay", "lab")
 
 SOUND, ERROR = 0, 2
 STOPPED, PIPE_CLOSED = 130, 141  # as a shell reports SIGINT and SIGPIPE
@@ -35,6 +35,7 @@ EXAMPLES = """\
 start here:
   wheeltapper show RUN              what did the run leave behind?
   wheeltapper diagnose RUN          is it sound? what happened, and why?
+  wheeltapper fix RUN               what to change, and what must then be seen
   wheeltapper check train.py c.yaml what will this run really do?
 
 """

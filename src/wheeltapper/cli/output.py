@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def add_look_options(parser: argparse.ArgumentParser) -> None:
+def add_look_options(parser: argparse.ArgumentParser, *, output: bool = True) -> None:
+    """`output` False: the command has an -o of its own."""
     parser.add_argument("--width", type=int, metavar="N", help="columns to use (default: the terminal, or 80)")
     parser.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the screen")
+    if output:
+        parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the screen")
+    else:
+        parser.set_defaults(output=None)
 
 
 @contextmanager

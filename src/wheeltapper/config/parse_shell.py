@@ -188,6 +188,8 @@ class _Script:
             return [replace(field, key=key, key_start=word.start)]
         if len(word.parts) == 1 and word.parts[0].kind == "variable" and depth < MAX_EXPANSION:
             part = word.parts[0]
+            if part.text in ("@", "*"):  # what the script itself is given: not known, and no option's value
+                return []
             variable = self.variables.get(part.text)
             if variable is not None and (part.all_items or not part.quoted):
                 if variable.word.array is not None:

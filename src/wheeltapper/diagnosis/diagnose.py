@@ -30,8 +30,11 @@ USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot 
 SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
-def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
-    """The whole answer about one run. `audit`: what config and code declare and do not do.
+def diagnose_run(
+    run: Run, *, audit: Sequence[Finding] = (), trials: Sequence[tuple[str, Evidence]] = ()
+) -> Diagnosis:
+    """The whole answer about one run. `audit`: what config and code declare and do not do; `trials`: (cause, verdict)
+    of trials of this run.
 
     What the audit proves is shown and weighed. It makes a run ill only where it proves that the optimisation or the
     evaluation is not what was asked for (DECIDES); a setting that does nothing can lie beside a training that went well.
@@ -49,7 +52,7 @@ def diagnose_run(run: Run, *, audit: Sequence[Finding] = ()) -> Diagnosis:
             f.onset or 0.0,
         )
     )
-    case = Case(signals, tuple(findings), tuple(audit))
+    case = Case(signals, tuple(findings), tuple(audit), tuple(trials))
     ranked, ruled_out = rank_causes(case)
     expected = _expected(case)
     verdict = _verdict(findings, signals)
@@ -127,6 +130,10 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         for cause_id, (cause, candidate) in candidates.items()
         if shares[cause_id] >= SHOWN
     ]
+    for cause_id, (cause, candidate) in candidates.items():
+        against = [e.text for e in candidate.evidence if e.group == "trial" and e.bits < 0]
+        if against and shares[cause_id] < SHOWN:
+            ruled_out.append(RuledOut(cause_id, _title(cause), against[0]))
     rest = other + sum(share for share in shares.values() if share < SHOWN)
     ranked.append(
         RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know.")

@@ -68,9 +68,11 @@ class Forecast:
         return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
-def forecast(signals: Signals, findings: tuple[Finding, ...] = ()) -> Forecast | Unknown:
-    """The main validation score (else its loss, else the training loss) to the planned end."""
-    series = next(
+def forecast(
+    signals: Signals, findings: tuple[Finding, ...] = (), *, series: Series | None = None
+) -> Forecast | Unknown:
+    """`series`, else the main validation score (else its loss, else the training loss), to the planned end."""
+    series = series or next(
         (
             s
             for s in (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss"))
@@ -111,9 +113,9 @@ def _refuse(signals: Signals, at: Floats) -> tuple[str, float]:
     if shape.still_warming:
         return "the learning rate still warms up", 0.0
     if shape.jumps or shape.restarts or shape.cuts:
-        return "the learning rate changes in steps, and each step moves the curve (PRG-02)", 0.0
+        return "the learning rate changes in steps, and each step moves the curve", 0.0
     if shape.kind in ("decay", "one_cycle") and shape.decay is not None and shape.last > 0.2 * shape.peak:
-        return "most of the learning rate's decay is still ahead, and annealing moves the curve (PRG-02)", 0.0
+        return "most of the learning rate's decay is still ahead, and annealing moves the curve", 0.0
     return "", float(shape.warmup_end or (at[0] if len(at) else 0.0))
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from wheeltapper import __version__
 from wheeltapper.report.curves import Chart
+from wheeltapper.report.fix_view import FixView
 from wheeltapper.report.svg import draw
 from wheeltapper.report.text import plural
 from wheeltapper.report.view import RunView
@@ -18,7 +19,7 @@ SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("wheeltapper.report", "templates"),
         autoescape=True,
@@ -54,5 +55,11 @@ def legend(chart: Chart) -> list[tuple[str, str]]:
 
 def page(views: Sequence[RunView]) -> str:
     """The report of all runs as one HTML text."""
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     return template.render(views=views, version=__version__, signs=SIGNS)
+
+
+def fix_page(view: FixView) -> str:
+    """The before-and-after page of a fix."""
+    template = environment().get_template("fix.html.j2")
+    return template.render(view=view, version=__version__, signs=SIGNS).lstrip()

@@ -41,12 +41,16 @@ def print_audit(report: AuditReport, out: Console) -> None:
         parts.append(
             Text("\n".join(plot(ticks, report.plan.lr(), width=out.width, height=7)), style="cyan", no_wrap=True)
         )
-    parts.append(heading_rule(f"Findings ({len(report.findings)})"))
-    if not report.findings:
+    normal = [f for f in report.findings if f.grade == "expected"]
+    findings = [f for f in report.findings if f.grade != "expected"]
+    parts.append(heading_rule(f"Findings ({len(findings)})"))
+    if not findings:
         parts.append(Text("✓ Nothing is declared that is not so, as far as these files show.", style="green"))
-    parts += [_finding(finding, here) for finding in report.findings[:MOST_FINDINGS]]
-    if len(report.findings) > MOST_FINDINGS:
-        parts.append(Text(f"and {len(report.findings) - MOST_FINDINGS:,} more: --json", style="dim"))
+    parts += [_finding(finding, here) for finding in findings[:MOST_FINDINGS]]
+    if len(findings) > MOST_FINDINGS:
+        parts.append(Text(f"and {len(findings) - MOST_FINDINGS:,} more: --json", style="dim"))
+    if normal:
+        parts += [heading_rule("Looks odd, is normal here"), *(_finding(finding, here) for finding in normal)]
     if report.notes:
         notes = [nearer(clean(note), here) for note in report.notes]
         parts += [heading_rule("Notes"), listed("•", most(notes, 15))]

@@ -50,10 +50,16 @@ _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
 _POINT = "Point at the folder the training wrote to, or at one file."
 
 
-def read_runs(path: str | Path, *, progress: Callable[[str, int, int], None] | None = None) -> list[Run]:
+def read_runs(
+    path: str | Path,
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+    read: Callable[[Path], list[Reading]] = readings_of,
+) -> list[Run]:
     """Every run at a file or folder. Raises NothingToRead when there is none.
 
     `progress` is called before each file of a folder with its path, how many were read, and how many there are.
+    `read` reads one file; who follows a live run gives one that remembers what it has read.
     """
     top = Path(path)
     if not top.exists():
@@ -61,7 +67,7 @@ def read_runs(path: str | Path, *, progress: Callable[[str, int, int], None] | N
     if not top.is_file() and not top.is_dir():
         raise InputError(f"{top} is neither a file nor a folder", do=_GIVE)
     if top.is_file():
-        readings = readings_of(top)
+        readings = read(top)
         if not any(_tells_something(r) for r in readings):
             why = "is empty" if top.stat().st_size == 0 else "does not read as a log, a config or a checkpoint of a run"
             raise NothingToRead(f"{top} {why}.", do=_GIVE)
@@ -73,12 +79,12 @@ def read_runs(path: str | Path, *, progress: Callable[[str, int, int], None] | N
         if progress:
             progress(str(file), done, len(files))
         home = _home(file, top)
-        if file.suffix == ".py" and not re.search(r"config|cfg", file.name, re.IGNORECASE):
+        if _is_script(file):
             scripts[home].append(str(file))
             continue
         if file.suffix in {".sh", ".bash"}:
             scripts[home].append(str(file))
-        found = [r for r in readings_of(file) if _tells_something(r)]
+        found = [r for r in read(file) if _tells_something(r)]
         groups[home] += found
     runs = _runs_of(_rejoined(groups), scripts, top)
     if not runs:
@@ -86,6 +92,15 @@ def read_runs(path: str | Path, *, progress: Callable[[str, int, int], None] | N
     if notes:
         runs[0] = _with_notes(runs[0], notes)
     return runs
+
+
+def files_at(path: Path) -> list[Path]:
+    """The files that `read_runs` would open."""
+    return [path] if path.is_file() else [file for file in _walk(path)[0] if not _is_script(file)]
+
+
+def _is_script(file: Path) -> bool:
+    return file.suffix == ".py" and not re.search(r"config|cfg", file.name, re.IGNORECASE)
 
 
 def _nothing_in(n_files: int, notes: list[Note]) -> str:

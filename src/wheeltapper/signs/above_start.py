@@ -1,23 +1,27 @@
 """The training loss spent much of the run above where it began.
 
 ## What it sees
-A training loss whose level lies above its first values over a large part of the record, even if it comes down later.
+A training loss whose level lies above its first values over a large part of the record, even if it comes
+down later.
 
 ## Why it matters
-An untrained model is the least one can have. A loss above it means that the steps did harm, usually because they were
-too large; what is learned in the end is what the decay of the learning rate saved.
+An untrained model is the least one can have. A loss above it means that the steps did harm, usually because
+they were too large; what is learned in the end is what the decay of the learning rate saved.
 
 ## How it decides
-Block medians against the median of the first rows: above by three times the noise of a block, on 30 % of the record or
-more; and by 2 % of the loss where the start is the known level of a model that ignores its input (ln C), by 30 % where it is
-not: the loss of a detector starts low, because few boxes match at first, and rises in healthy runs.
+Block medians against the median of the first rows: above by three times the noise of a block, on 30 % of
+the record or more; and by 2 % of the loss where the start is the known level of a model that ignores its
+input (ln C), by 30 % where it is not: the loss of a detector starts low, because few boxes match at first,
+and rises in healthy runs.
 
 ## When it is wrong
-A curriculum, a growing resolution, a new term of the loss, a first value that is too low by accident (a running mean
-that starts at zero); where a change is announced, nothing is said.
+A curriculum, a growing resolution, a new term of the loss, a first value that is too low by accident (a
+running mean that starts at zero); where a change is announced, nothing is said.
 
 ## References
-KNOWLEDGE OUT-02, OUT-14, ST-09.
+- BigScience, lessons learned (bigscience-workshop/bigscience, train/lessons-learned.md).
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Stanford CS231n notes, neural-networks-3 (cs231n.github.io).
 """
 
 from __future__ import annotations

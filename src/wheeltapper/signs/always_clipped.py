@@ -10,14 +10,18 @@ the gradient changes nothing, so the threshold neither tames nor hurts: lowering
 ## How it decides
 Exact: the share of rows above the threshold, at 50 rows or more. The threshold comes from the settings or
 from the log. Norms that stand at the threshold itself were logged after clipping and tell nothing. 95 %:
-above the "extremely aggressive" half of the playbook (CLIP-01), and near the 100 % that CLIP-02 speaks of. A
+above the half that the tuning playbook calls "extremely aggressive", and near 100 %. A
 watch under plain SGD, a note otherwise.
 
 ## When it is wrong
-Norms logged before the loss scale was taken out look too large (AMP-08); clipping by value has no norm.
+Norms logged before the loss scale was taken out look too large; clipping by value has no norm.
 
 ## References
-KNOWLEDGE CLIP-01, CLIP-02, CLIP-04, AMP-08.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- PyTorch, torch/nn/utils/clip_grad.py.
+- PyTorch, torch/amp/grad_scaler.py.
+- Executed with torch 2.13: thresholds of 1e-2, 1e-3 and 1e-4 gave Adam the same result.
 """
 
 from __future__ import annotations

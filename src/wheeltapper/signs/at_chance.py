@@ -19,7 +19,9 @@ while. A class prior that is far from uniform moves the loss below ln C; the acc
 share, which the config does not tell.
 
 ## References
-KNOWLEDGE ST-10, OUT-11, TRN-04.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- PyTorch, torch.nn.CrossEntropyLoss (unnormalised logits; the mean over ignored targets only is NaN).
+- Exact binomial test of k right of n against the larger of 1/C and the majority's share.
 """
 
 from __future__ import annotations

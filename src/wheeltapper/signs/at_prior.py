@@ -12,7 +12,7 @@ reaches the weights.
 Arithmetic with the C of the settings: the median of each third of the record within 1 % of ln C (an untrained
 network's loss differs from ln C by its logits, about that much). At least 1000 updates or one epoch after the
 warm-up; ill from 3 epochs or 5000 updates on, before that a watch, since models with many classes stay there
-for a while (OUT-11), and a watch where the accuracy on held-out data says the same (at-chance). Without C: an
+for a while, and a watch where the accuracy on held-out data says the same (at-chance). Without C: an
 accuracy a that moves by less than half a point over five evaluations, and a loss within 1 % of the entropy of
 (a, 1 - a) throughout, is a binary model at its prior: a watch.
 
@@ -21,7 +21,9 @@ A loss with a regulariser or smoothing that happens to stand there; runs whose s
 nature.
 
 ## References
-KNOWLEDGE OUT-11, OUT-14, ST-10.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Stanford CS231n notes, neural-networks-3 (cs231n.github.io).
+- The entropy of the class frequencies, -sum p ln p, is the loss of a model that ignores its input.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The run is over, and the model is hardly better than one that ignores its input.
 
 ## What it sees
-A classifier or language model whose training loss, at the end of the planned run, is still within 15 % of the level of
-guessing, with an accuracy that is low as well.
+A classifier or language model whose training loss, at the end of the planned run, is still within 15 % of
+the level of guessing, with an accuracy that is low as well.
 
 ## Why it matters
-A curve that falls a little looks like learning. Measured against what guessing gives, nearly nothing was learned, and the
-budget is spent.
+A curve that falls a little looks like learning. Measured against what guessing gives, nearly nothing was
+learned, and the budget is spent.
 
 ## How it decides
 The skill of the training loss, 1 - loss / ln C, is under 15 % over the last tenth of a record that reached 95 % of its
@@ -15,10 +15,12 @@ classes must be in the config. Labelled healthy classifiers end with a skill abo
 diffusion), the skill of the training loss and of the validation loss must both be under 10 %.
 
 ## When it is wrong
-Objectives whose floor is high (strong mixup, label smoothing with few classes): the accuracy then is high, which clears it.
+Objectives whose floor is high (strong mixup, label smoothing with few classes): the accuracy then is high,
+which clears it.
 
 ## References
-KNOWLEDGE ST-09, OUT-11, OUT-09.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- The skill of a loss: (trivial - loss) / (trivial - floor), with the floor of label smoothing.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ pictures, the interpolated ones), that is the baseline: the last quarter of the 
 Restoration of very heavy noise, or PSNR computed on another range than 8 bits.
 
 ## References
-CASES §2.1 (truth of cases 001 and 002), §3.
+- delafer/traiNNer-redux, commits 069b6d59 and 95d13e03: validation on images shrunk to 64 pixels, and its
+  repair.
+- Bicubic interpolation by 2 gives about 29 to 34 dB on photographs, a constant image 10 to 19 dB.
 """
 
 from __future__ import annotations

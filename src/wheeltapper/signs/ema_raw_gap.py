@@ -12,14 +12,19 @@ average that people deploy.
 ## How it decides
 Pairs of series that differ only by the mark "ema" in the name, on the same evaluations. Over the last third
 of them (five at least): the average is worse every time, by three standard errors of the paired differences
-and by 2 % of the level. A gap that shrinks steadily towards zero is a young average (EMA-01) and a note; one
-that does not is a watch. The other way round, an average that is better, is sound (EMA-07).
+and by 2 % of the level. A gap that shrinks steadily towards zero is a young average and a note; one
+that does not is a watch. The other way round, an average that is better, is sound.
 
 ## When it is wrong
-Averages after a fall of the learning rate lag for their memory's length (EMA-07); a short record.
+Averages after a fall of the learning rate lag for their memory's length; a short record.
 
 ## References
-KNOWLEDGE EMA-01, EMA-02, EMA-05, EMA-07, EMA-11.
+- PyTorch, torch/optim/swa_utils.py.
+- Diffusers, src/diffusers/training_utils.py, EMAModel (huggingface/diffusers).
+- timm, timm/utils/model_ema.py (huggingface/pytorch-image-models).
+- lucidrains/ema-pytorch (update_every, the ramp of the decay).
+- Karras et al. 2024, Analyzing and Improving the Training Dynamics of Diffusion Models (arXiv:2312.02696;
+  NVlabs/edm2).
 """
 
 from __future__ import annotations

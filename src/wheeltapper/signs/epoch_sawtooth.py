@@ -11,7 +11,7 @@ detail means that the data come in the same order every time.
 
 ## How it decides
 The residual about the level of each epoch in eight phases, tested against epochs that are each shifted at
-random (ST-07), p < 0.002, and at least 3 % of the loss (2 % gave a note on 26 of the 621 records at hand, 3 %
+random, p < 0.002, and at least 3 % of the loss (2 % gave a note on 26 of the 621 records at hand, 3 %
 on 7; LOG.md, 2026-11-16) and half the noise of a value. At least five whole epochs with a value in each
 phase. The same order: the shape of one epoch correlates with the next at 0.9 or more without being a plain
 tooth; then a watch. Otherwise a note.
@@ -20,7 +20,9 @@ tooth; then a watch. Otherwise a note.
 A learning rate that changes by epoch, a short last batch, or an evaluation that leaves a mode switched.
 
 ## References
-KNOWLEDGE OUT-13, ST-07, DAT-07, DAT-08.
+- The Epochal Sawtooth Effect (arXiv:2410.10056).
+- PyTorch, torch/utils/data/distributed.py.
+- The test shifts each cycle at random against the others: a permutation test within blocks.
 """
 
 from __future__ import annotations

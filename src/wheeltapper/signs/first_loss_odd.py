@@ -10,7 +10,7 @@ the loss is summed instead of averaged. Far below: pretrained weights, masked la
 leak.
 
 ## How it decides
-Arithmetic. Random logits of standard deviation s add s²/2 to ln C (OUT-14), so a first loss above ln C + 4.5
+Arithmetic. Random logits of standard deviation s add s²/2 to ln C, so a first loss above ln C + 4.5
 means s of 3 or more, beyond any usual initialisation. Below half of ln C, at the second update at most,
 nothing can have been learned yet. Only where the settings tell C, the loss has no other parts, the record
 begins at the start and no pretrained weights are named. Always a note: it says where to look. A ratio to ln C
@@ -20,7 +20,10 @@ that equals the accumulation or the world size is named.
 Pretrained weights that the settings do not mention; a prior far from uniform with its bias set; distillation.
 
 ## References
-KNOWLEDGE OUT-14, OUT-18, FOLK 21.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Stanford CS231n notes, neural-networks-3 (cs231n.github.io).
+- NVlabs/edm, training/loss.py.
+- louaaron/Score-Entropy-Discrete-Diffusion, losses.py, graph_lib.py and noise_lib.py.
 """
 
 from __future__ import annotations

@@ -10,16 +10,19 @@ decays or the weights shrink, so this alone proves nothing.
 ## How it decides
 The logarithm of the norm, as block medians, without the first tenth, where it settles; the rise from its
 lowest level is tested against a flat series with the same noise and autocorrelation, corrected for having
-picked the lowest (ST-03), at p < 1e-3. A note from a factor of 3 on, a watch from 10 on while the learning
+picked the lowest, at p < 1e-3. A note from a factor of 3 on, a watch from 10 on while the learning
 rate did not decay. On the labelled healthy records the norm ends at 1.5 times its lowest level at most
 (LOG.md, 2026-11-16). If the norm follows the loss scale, it was logged before unscaling, and the answer is
-Unknown (AMP-19).
+Unknown.
 
 ## When it is wrong
 Norms of growing batches of work (sequence length, loss summed over tokens), a loss scale that is not logged.
 
 ## References
-KNOWLEDGE PRG-06, PRG-08, LR-08, AMP-19, FOLK 13.
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def _decayed(lr: Series | None) -> float | None:
 
 
 def _follows(norm: Series, scale: Series) -> bool:
-    """log norm against log scale has a slope near one, where the scale moved at least fourfold (AMP-19)."""
+    """log norm against log scale has a slope near one, where the scale moved at least fourfold."""
     at = scale.on(norm.clock)
     good = scale.finite & (scale.values > 0)
     if at is None or good.sum() < 5:

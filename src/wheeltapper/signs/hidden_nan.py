@@ -9,7 +9,7 @@ The Hugging Face Trainer replaces a NaN loss by the recent mean before it logs i
 on as if nothing had happened, while the weights may be NaN.
 
 ## How it decides
-Exact, from the rows. Single rows with an infinite norm are what a skipped fp16 update looks like (AMP-05), so
+Exact, from the rows. Single rows with an infinite norm are what a skipped fp16 update looks like, so
 at least three rows in a row, to the end of the record or over a tenth of it, are asked for. A watch; it is
 ill only when it lasts from some row to the end, for ten rows, and the filter is on: then no later loss is a
 measurement.
@@ -19,7 +19,10 @@ A gradient norm that overflows by itself (summed in half precision) while the lo
 loss still improves after the onset, it is only a watch.
 
 ## References
-KNOWLEDGE OUT-01 (trap), AMP-05, AMP-13; ECOSYSTEM §0.
+- Transformers, src/transformers/training_args.py, logging_nan_inf_filter (huggingface/transformers);
+  huggingface/trl issue 6702.
+- NVlabs/edm, training/training_loop.py (nan_to_num on the gradients).
+- wandb/wandb issue 2202; lanpa/tensorboardX issue 668 (NaN drawn as nothing, or as 0).
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ A skipped update is a batch thrown away. A scaler in balance skips about one in 
 that gradients overflow for another reason than the scale, and that the run is shorter than its step count.
 
 ## How it decides
-A scaler in balance skips one update per growth interval (AMP-05): 1 in I + 1, or two of them where it has a
-hysteresis of two. The count is what the log says, or the least that the logged scale proves (AMP-03). The
-first 100 updates are left out: there the scale is searched for (AMP-06). It is a watch when the count is ten
+A scaler in balance skips one update per growth interval: 1 in I + 1, or two of them where it has a
+hysteresis of two. The count is what the log says, or the least that the logged scale proves. The
+first 100 updates are left out: there the scale is searched for. It is a watch when the count is ten
 or more, over five times the balance, and the binomial chance of so many (Chernoff's bound, which is never too
 small) is below 1e-6: that holds for a million runs looked at.
 
@@ -19,7 +19,10 @@ small) is below 1e-6: that holds for a million runs looked at.
 A scaler with a short growth interval that the settings do not tell.
 
 ## References
-KNOWLEDGE AMP-03, AMP-05, AMP-06; NORM-14.
+- PyTorch, torch/amp/grad_scaler.py.
+- DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py (deepspeedai/DeepSpeed).
+- Nichol and Dhariwal 2021, Improved Denoising Diffusion Probabilistic Models (arXiv:2102.09672;
+  openai/improved-diffusion).
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ stays under about 10^4; a value beyond 10^6 is numerical (a singular covariance,
 A metric that reuses a known name for something else.
 
 ## References
-KNOWLEDGE DIF-09; definitions of the metrics.
+- Heusel et al. 2017, GANs Trained by a Two Time-Scale Update Rule (arXiv:1706.08500), the definition of
+  FID.
+- The range of each metric follows from its definition.
 """
 
 from __future__ import annotations

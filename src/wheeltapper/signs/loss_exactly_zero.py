@@ -17,7 +17,9 @@ A logger that prints too few digits: a value below its last digit reads as zero.
 zero by design (hinge, triplet) reaches it when everything is learned.
 
 ## References
-ECOSYSTEM §1.2 case 52, KNOWLEDGE OUT-20, DAT-13.
+- huggingface/trl issues 5662 and 6668 (every label masked after truncation).
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- PyTorch, torch.nn.CrossEntropyLoss (unnormalised logits; the mean over ignored targets only is NaN).
 """
 
 from __future__ import annotations

@@ -9,16 +9,21 @@ Updates at such a rate change nothing. Whatever they cost was wasted, and a sche
 have trained on.
 
 ## How it decides
-Exact, from the logged rate: at or below 1 % of the peak from some point on, without moving, for at least 20 %
-of the run (SCH-14 names both numbers). The run's planned length counts where it is known. Steps cut by a
-factor (StepLR, a plateau rule) are excluded: there the last, low level is part of the plan. It is a watch if
-the training loss was still falling when the rate ran out, else a note.
+Exact, from the logged rate: at or below 1 % of the peak from some point on, without moving, for at least 20
+% of the run (the tuning playbook calls that wasted). The run's planned length counts where it is known.
+Steps cut by a factor (StepLR, a plateau rule) are excluded: there the last, low level is part of the plan.
+It is a watch if the training loss was still falling when the rate ran out, else a note.
 
 ## When it is wrong
 A long cool-down that was wanted, for instance to let an average of the weights settle.
 
 ## References
-KNOWLEDGE SCH-14, SCH-03, SCH-06, SCH-07, SCH-11.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- PyTorch, torch/optim/lr_scheduler.py.
+- PyTorch Lightning, core/module.py and core/optimizer.py (Lightning-AI/pytorch-lightning).
+- Accelerate, src/accelerate/scheduler.py (huggingface/accelerate).
+- Diffusers, examples/text_to_image/train_text_to_image.py (huggingface/diffusers).
 """
 
 from __future__ import annotations

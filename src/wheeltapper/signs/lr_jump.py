@@ -19,7 +19,9 @@ jumps of its own.
 A schedule made of pieces, an LR finder before training, a rate edited by hand on purpose.
 
 ## References
-KNOWLEDGE SCH-15, SCH-19, OUT-16, SCH-12.
+- PyTorch, torch/optim/lr_scheduler.py.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
 """
 
 from __future__ import annotations

@@ -10,18 +10,21 @@ of the run; one that is stepped by the wrong unit never leaves its warm-up.
 
 ## How it decides
 The schedule is built from the settings, only for frameworks whose schedule is known exactly, and simulated
-tick by tick (SCH-15). Conventions of logging (counted from 0 or 1, before or after the step, epoch means,
-rounding) are tried first, and so is a lag of a few ticks by skipped updates (SCH-08): those are Clear.
-Another pace is a watch. A constant factor is a note, because another parameter group may have been logged
-(SCH-13). A difference counts from 5 % of the peak on, at three values or more: below that, versions of a
-framework differ. The settings must give the rate themselves; where only a framework's default is known, there
-is no claim.
+tick by tick. Conventions of logging (counted from 0 or 1, before or after the step, epoch means, rounding)
+are tried first, and so is a lag of a few ticks by skipped updates: those are Clear. Another pace is a
+watch. A constant factor is a note, because another parameter group may have been logged. A difference
+counts from 5 % of the peak on, at three values or more: below that, versions of a framework differ. The
+settings must give the rate themselves; where only a framework's default is known, there is no claim.
 
 ## When it is wrong
 The configuration beside the log is not the one the run was started with, or the run was resumed with another.
 
 ## References
-KNOWLEDGE SCH-01 to SCH-07, SCH-13, SCH-15.
+- PyTorch, torch/optim/lr_scheduler.py.
+- PyTorch Lightning, core/module.py and core/optimizer.py (Lightning-AI/pytorch-lightning).
+- timm, train.py and timm/scheduler (huggingface/pytorch-image-models).
+- Accelerate, src/accelerate/scheduler.py (huggingface/accelerate).
+- Diffusers, examples/text_to_image/train_text_to_image.py (huggingface/diffusers).
 """
 
 from __future__ import annotations

@@ -9,14 +9,16 @@ twice the period. What was annealed is shaken up again, usually unnoticed.
 
 ## How it decides
 From the shape of the logged rate: a decay to less than half of its peak that then rises by more than
-rounding to at least twice its lowest, and does not fall again. Ill when a validation score got worse meanwhile, or
-when it had sunk under 5 % of its peak and ends above 30 %: nobody plans a run to end at a high rate. Else a watch. Warm restarts (sudden rises, then a new decay) are by design.
+rounding to at least twice its lowest, and does not fall again. Ill when a validation score got worse
+meanwhile, or when it had sunk under 5 % of its peak and ends above 30 %: nobody plans a run to end at a
+high rate. Else a watch. Warm restarts (sudden rises, then a new decay) are by design.
 
 ## When it is wrong
 A deliberate second phase with its own warm-up.
 
 ## References
-KNOWLEDGE SCH-02, NORM-05.
+- PyTorch, torch/optim/lr_scheduler.py.
+- timm, timm/scheduler/cosine_lr.py (stays at its lowest rate instead).
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ a validation loss within 2 % of the logarithm of a small whole number, that is s
 Nothing is wrong with a sweep; then read the launches apart.
 
 ## References
-KNOWLEDGE OUT-21, ST-10.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
+- Binomial test: many launches that end at one place are no chance.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ A regression whose target has no noise can fall for ever; its log-loss keeps fal
 loss that starts far above the task's own level (a sum, a warm start) makes 5 % easy to reach.
 
 ## References
-KNOWLEDGE OUT-20, OUT-07, OUT-10.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

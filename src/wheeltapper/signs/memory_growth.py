@@ -10,14 +10,16 @@ high but level memory is no leak.
 ## How it decides
 Block medians without the first tenth (allocation, the largest batch so far): each third above the one before,
 the last third growing at least half as fast as the second, by 10 % in all, with a slope at p < 1e-3 over the
-number of series, autocorrelation taken out (SYS-04). Peak counters rise too, but ever more slowly, and fail
+number of series, autocorrelation taken out. Peak counters rise too, but ever more slowly, and fail
 the second test. Where it grows further at this rate, the doubling time is given. A watch.
 
 ## When it is wrong
 Growing sequences, batches or images; a cache that fills up once.
 
 ## References
-KNOWLEDGE SYS-04, SYS-05, FOLK 27.
+- PyTorch FAQ, docs/source/notes/faq.rst ("My model reports CUDA runtime error(2): out of memory").
+- Slope of the allocated memory, its autocorrelation taken out, and the largest of the last quarter
+  against the one before.
 """
 
 from __future__ import annotations

@@ -11,14 +11,15 @@ boxes, normalisation, mode or weights. The loss curve alone would look healthy.
 ## How it decides
 The best of at least five evaluations is under 0.5 % of the scale and the training loss fell by 30 % or
 more. 0.5 %: on the corpus every healthy detector is above 1 % after its first epoch; the smallest final
-score of a healthy run is 4 % (LOG.md, 2026-11-16). An accuracy counts when training accuracy is twenty times it. A record that stops early gives Unknown: detection
-scores stay near zero for long, then rise (NORM-13).
+score of a healthy run is 4 % (LOG.md, 2026-11-16). An accuracy counts when training accuracy is twenty
+times it. A record that stops early gives Unknown: detection scores stay near zero for long, then rise.
 
 ## When it is wrong
 Very hard tasks or a metric with a threshold that a young model does not reach; long runs that were cut.
 
 ## References
-KNOWLEDGE NORM-13, OUT-11.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- Scores of detection stay near zero for long in sound runs, so the training side must have moved.
 """
 
 from __future__ import annotations

@@ -9,16 +9,21 @@ A loss that is NaN to the end means the weights are NaN: nothing after the onset
 
 ## How it decides
 Exact. Non-finite from some point to the end is ill. Non-finite that clears again, with the curve back at
-its level, is a watch: one poisoned batch in a running average, or a step that the loss scaler skipped.
-A validation loss that is NaN while a
-validation score is as good as before is a watch too: the loss is at fault, not the model. Non-finite on a fixed share of rows from the first row on is a placeholder for "not measured here".
+its level, is a watch: one poisoned batch in a running average, or a step that the loss scaler skipped. A
+validation loss that is NaN while a validation score is as good as before is a watch too: the loss is at
+fault, not the model. Non-finite on a fixed share of rows from the first row on is a placeholder for "not
+measured here".
 
 ## When it is wrong
 A logger that prints NaN for "no value" only late in the run. Gradient norms are never ill by themselves:
 an infinite norm is what a skipped fp16 step looks like.
 
 ## References
-KNOWLEDGE OUT-01, AMP-05, AMP-14; ECOSYSTEM §0 (loggers that hide NaN).
+- PyTorch, torch/nn/utils/clip_grad.py.
+- Transformers, src/transformers/training_args.py, logging_nan_inf_filter (huggingface/transformers);
+  huggingface/trl issue 6702.
+- wandb/wandb issue 2202; lanpa/tensorboardX issue 668 (NaN drawn as nothing, or as 0).
+- NVlabs/edm, training/training_loop.py (nan_to_num on the gradients).
 """
 
 from __future__ import annotations

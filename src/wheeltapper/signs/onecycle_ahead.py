@@ -18,7 +18,9 @@ a watch while the end is still ahead.
 A rate that is logged in the middle of an epoch; a div_factor other than 25.
 
 ## References
-CASES §2.4 row 13 and §3 (oracle numbers); KNOWLEDGE SCH-04.
+- PyTorch, torch/optim/lr_scheduler.py.
+- arghyaiitb/assignment_9, TRAINING_ISSUES_RESOLVED.md, its train.py and the 80-epoch log that dies in the
+  last epoch.
 """
 
 from __future__ import annotations

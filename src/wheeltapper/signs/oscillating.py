@@ -7,7 +7,7 @@ nor an interval of the settings.
 ## Why it matters
 A fast swing between two levels comes from data sets or steps that alternate; a slow one from a cyclic
 learning rate or momentum. A loss that is merely noisy does not swing, and noise at the edge of stability is
-normal (NORM-11).
+normal.
 
 ## How it decides
 The logarithm of the loss in at most 1000 block means, less its running median, with its correlation from row
@@ -20,7 +20,10 @@ learning rate has no such rhythm and the swing is 30 % or more, else a note.
 A periodic order of the data with a length that the settings do not tell.
 
 ## References
-KNOWLEDGE OUT-08, ST-07, NORM-05, NORM-11.
+- Cohen et al. 2021, Gradient Descent on Neural Networks Typically Occurs at the Edge of Stability
+  (arXiv:2103.00065).
+- PyTorch, torch/optim/lr_scheduler.py.
+- The test shifts each cycle at random against the others: a permutation test within blocks.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ Terms that rise by design: KL and entropy terms, adversarial terms, annealed wei
 that say so are left out.
 
 ## References
-KNOWLEDGE LW-01, LW-07, LW-08, LW-11, NORM-08.
+- Bowman et al. 2016, Generating Sentences from a Continuous Space (arXiv:1511.06349).
+- Karras et al. 2024, Analyzing and Improving the Training Dynamics of Diffusion Models (arXiv:2312.02696;
+  NVlabs/edm2).
+- What dominates is the gradient of a part, not its value.
 """
 
 from __future__ import annotations

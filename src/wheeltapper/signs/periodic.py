@@ -11,7 +11,7 @@ that are not swapped back, a random state that is reset.
 ## How it decides
 The suspect periods come from the settings and from the spacing of the evaluations in the log; only those of
 five whole cycles with a value in each of four phases are tested. The residual about the level of each cycle,
-by phase, against cycles shifted at random (ST-07), p < 0.002 over the number of periods tried; at least 2 %
+by phase, against cycles shifted at random, p < 0.002 over the number of periods tried; at least 2 %
 of the loss and half the noise of a value. A period that is a whole number of epochs is left to the epoch. A
 note; a watch from 10 % of the loss on.
 
@@ -20,7 +20,9 @@ Two periods that are nearly multiples of each other: moving the interval decides
 it).
 
 ## References
-KNOWLEDGE OUT-15, ST-07, EMA-09.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- The test shifts each cycle at random against the others: a permutation test within blocks.
 """
 
 from __future__ import annotations

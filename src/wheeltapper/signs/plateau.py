@@ -17,11 +17,14 @@ decay the knee lies at 40 % or later (LOG.md, 2026-11-16). It is only suspected 
 epochs with a third of the planned run ahead: a model at the floor of its task looks the same.
 
 ## When it is wrong
-Objectives whose noise hides progress (diffusion, NORM-02; not judged here) and constant-rate phases that
-wait for a cool-down (NORM-10): a short fork with a tenth of the rate decides.
+Objectives whose noise hides progress (diffusion; not judged here) and constant-rate phases that
+wait for a cool-down: a short fork with a tenth of the rate decides.
 
 ## References
-KNOWLEDGE OUT-07, NORM-02, NORM-10, OUT-20.
+- NVlabs/edm, README.md (Loss/loss beside FID).
+- Tissue et al. 2024, Scaling Law with Learning Rate Annealing (arXiv:2408.11029).
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ worse and did not regain its best; else a watch.
 A resume with a deliberately new schedule; a first running mean after the restart.
 
 ## References
-KNOWLEDGE OUT-16, SCH-12, SCH-19.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- PyTorch, torch/optim/lr_scheduler.py.
+- OPT-175B logbook (facebookresearch/metaseq, projects/OPT/chronicles).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
 """
 
 from __future__ import annotations

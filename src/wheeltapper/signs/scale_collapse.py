@@ -17,7 +17,12 @@ per growth interval). A scale of -1, 0 or exactly 1 throughout is a placeholder 
 A scaler with another floor or a fixed scale; a record that stops in the middle of a dip.
 
 ## References
-KNOWLEDGE AMP-01 to AMP-06, ECOSYSTEM §1.2 cases 4, 5, 19.
+- PyTorch, torch/amp/grad_scaler.py.
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- DeepSpeed, deepspeed/runtime/fp16/loss_scaler.py (deepspeedai/DeepSpeed).
+- fairseq, fairseq/optim/dynamic_loss_scaler.py (facebookresearch/fairseq).
+- pytorch/pytorch issues 98828 (a scale that overflows) and 99640 (a scale below 1).
+- deepspeedai/DeepSpeedExamples issue 531 ("loss scale already at minimum").
 """
 
 from __future__ import annotations

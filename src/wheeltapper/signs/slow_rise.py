@@ -10,7 +10,7 @@ term, a rising learning rate or a growing penalty must be excluded.
 ## How it decides
 Block medians from the best stretch to the end: at least 20 blocks and a tenth of the record (five correlation
 times at the largest correlation the blocks show), a positive slope at p < 1e-3 with the autocorrelation taken
-out (ST-02), a rise from the best level that is significant at 1e-3 after picking the best (ST-03), and at
+out, a rise from the best level that is significant at 1e-3 after picking the best, and at
 least 3 % of the loss. Less is no news: on the healthy records of the corpus the training loss loses up to 4.4
 % of its gain (LOG.md). What "diverged" reports is left to it. A watch; suspected where the loss is not
 comparable over time or the learning rate rose meanwhile.
@@ -19,7 +19,13 @@ comparable over time or the learning rate rose meanwhile.
 Curricula, growing resolution, annealed terms and warm restarts raise the loss by design.
 
 ## References
-KNOWLEDGE OUT-03, ST-02, ST-03, NORM-01, NORM-05, NORM-08.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Our simulation: a slope test at 5 % fires on 32 % of trendless series with autocorrelation 0.6, on 9 %
+  after the correction by n(1-r)/(1+r).
+- Our simulation of flat, autocorrelated noise: the best of 50 evaluations lies 2.2 sigma above the last
+  at the median, 4.0 at the 95th percentile, and ten evaluations without a new best are seen in 99.9 % of
+  flat series.
 """
 
 from __future__ import annotations

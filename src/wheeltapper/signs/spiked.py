@@ -10,7 +10,7 @@ first and overlook the second.
 
 ## How it decides
 The logarithm of the loss against a running median, in units of the run's own spread; the threshold is the
-larger of the normal one for the number of looks (ST-06) and one and a half times the largest excursion of the
+larger of the normal one for the number of looks and one and a half times the largest excursion of the
 first half's 99th percentile, because tails are heavy. Stays: the median after the jump lies above the
 level before by more than half the jump, to the end. A jump that stays needs a factor of 1.2 at least.
 
@@ -18,7 +18,11 @@ level before by more than half the jump, to the end. A jump that stays needs a f
 A loss that is a single batch of a noisy objective (diffusion) spikes by nature. A new stage of a curriculum.
 
 ## References
-KNOWLEDGE OUT-05, OUT-06, ST-06, PRG-06.
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- BigScience 104B chronicles (bigscience-workshop/bigscience, train/tr8-104B-wide).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
+- The threshold for N looks is the normal quantile at 1 - a/N; heavy tails need more, so it is also
+  measured on the run's own quiet part.
 """
 
 from __future__ import annotations

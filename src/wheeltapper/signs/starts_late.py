@@ -17,7 +17,9 @@ left open: the earlier part decides.
 An excerpt cut from a longer log by a person.
 
 ## References
-KNOWLEDGE OUT-16, SCH-12, SCH-19.
+- PyTorch, torch/optim/optimizer.py (load_state_dict).
+- PyTorch, torch/optim/lr_scheduler.py.
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), training loss patterns.
 """
 
 from __future__ import annotations

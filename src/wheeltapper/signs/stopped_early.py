@@ -15,7 +15,9 @@ log interval is no news. Always a note. Early stopping in the settings is named.
 A log that was copied while the run went on; a planned length that the run was not started with.
 
 ## References
-KNOWLEDGE OUT-21, SCH-02, PRG-02.
+- PyTorch, torch/optim/lr_scheduler.py.
+- Tissue et al. 2024, Scaling Law with Learning Rate Annealing (arXiv:2408.11029).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

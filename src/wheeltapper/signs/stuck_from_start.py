@@ -12,15 +12,16 @@ Block medians of the loss: the level of the last tenth lies less than 1 % below 
 within three standard errors of it, the best stretch in between less than 2 % below, and nothing else in the
 record improved beyond its noise. Ten values at least, from the beginning of the run. It is suspected only,
 because a model that starts at its floor looks the same: ill where the record spans 3 epochs or 1000 updates
-and no pretrained weights are named, else a watch. A learning rate that is still warming up, diffusion
-(NORM-02), and adversarial or policy losses are not judged. On the healthy records of the corpus the loss
-falls by 3.8 % at least, fine-tuning included (LOG.md, 2026-11-16).
+and no pretrained weights are named, else a watch. A learning rate that is still warming up, diffusion, and
+adversarial or policy losses are not judged. On the healthy records of the corpus the loss falls by 3.8 % at
+least, fine-tuning included (LOG.md, 2026-11-16).
 
 ## When it is wrong
 Fine-tuning that begins at its floor; an objective whose noise hides all progress.
 
 ## References
-KNOWLEDGE OUT-11, LR-09, MOD-03, NORM-02.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
+- NVlabs/edm, README.md (Loss/loss beside FID).
 """
 
 from __future__ import annotations

@@ -8,17 +8,18 @@ A slow node, a throttled device, a data loader that falls behind or fewer worker
 time, and nobody looks at this curve.
 
 ## How it decides
-The first twentieth is left out (compilation, SYS-08). Block medians: the level of the last quarter against
-that of the first half, by at least 20 % and six times the spread of the blocks, with every block of the last
-tenth below the median before. 20 %: the levels of healthy records wander less (LOG.md, 2026-11-16). A note,
-and a watch from a factor of two on, because a growing batch, image or sequence slows a step by design
-(NORM-07). The fall is placed where the blocks cross the middle between both levels.
+The first twentieth is left out (compilation). Block medians: the level of the last quarter against that of
+the first half, by at least 20 % and six times the spread of the blocks, with every block of the last tenth
+below the median before. 20 %: the levels of healthy records wander less (LOG.md, 2026-11-16). A note, and a
+watch from a factor of two on, because a growing batch, image or sequence slows a step by design. The fall
+is placed where the blocks cross the middle between both levels.
 
 ## When it is wrong
 Progressive resizing, growing sequences or batches; other work on the same machine.
 
 ## References
-KNOWLEDGE SYS-06, SYS-08, SYS-10, SYS-11, NORM-07.
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- Bekman, Machine Learning Engineering Open Book (stas00/ml-engineering), debugging and performance.
 """
 
 from __future__ import annotations

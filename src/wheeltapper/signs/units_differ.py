@@ -15,7 +15,9 @@ than that; the factor is named when it is close to a setting of the run (accumul
 A real gap that happens to stay constant; the factor is then not a whole number of anything.
 
 ## References
-KNOWLEDGE OUT-18, TRN-02; ECOSYSTEM §1.2 case 51.
+- huggingface/transformers pull request 34191 and issues 34263 and 35207 (loss too large by a constant
+  factor).
+- A constant ratio of 1/ln 2, 100, the sequence length, the world size or the accumulation is a unit.
 """
 
 from __future__ import annotations

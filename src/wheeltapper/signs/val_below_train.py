@@ -16,7 +16,9 @@ still improved.
 Leakage exists; it needs a test of its own (the training items through the validation pipeline).
 
 ## References
-KNOWLEDGE OUT-12, NORM-06.
+- Keras FAQ, "Why is my training loss much higher than my testing loss?".
+- Godbole, Dahl, Gilmer, Shallue and Nado 2023, Deep Learning Tuning Playbook
+  (google-research/tuning_playbook).
 """
 
 from __future__ import annotations

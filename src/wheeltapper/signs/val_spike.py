@@ -10,15 +10,18 @@ checkpoint of that moment is not worth keeping.
 
 ## How it decides
 Each evaluation against the mean of its two neighbours, in units of the run's own spread of such residuals.
-The threshold is the larger of the normal one for the number of looks over all scores at 1e-3 in all (ST-06,
-ST-13) and twice the largest residual of any other evaluation, because tails are heavy; and it must be a tenth
-of the level. The first fifth is left out: early evaluations are wild (NORM-12). A note.
+The threshold is the larger of the normal one for the number of looks over all scores at 1e-3 in all and
+twice the largest residual of any other evaluation, because tails are heavy; and it must be a tenth of the
+level. The first fifth is left out: early evaluations are wild. A note.
 
 ## When it is wrong
 Scores on very small sets, returns of single episodes (not looked at).
 
 ## References
-KNOWLEDGE ST-06, ST-13, NORM-12, OUT-05.
+- The threshold for N looks is the normal quantile at 1 - a/N; heavy tails need more, so it is also
+  measured on the run's own quiet part.
+- BigScience 176B chronicles (bigscience-workshop/bigscience, train/tr11-176B-ml).
+- Batch-norm statistics forget half in 6.6 updates at momentum 0.1, so first evaluations are wild.
 """
 
 from __future__ import annotations

@@ -10,13 +10,15 @@ objective is not what it seems.
 
 ## How it decides
 The median of the last tenth against 1.5 times the trivial level, after at least 1000 steps. The trivial
-level of noise prediction is 1.0 because both noise and target have unit variance (DIF-03).
+level of noise prediction is 1.0 because both noise and target have unit variance.
 
 ## When it is wrong
 A weighted or summed objective (SEDD and EDM2 have other scales); such configs are not judged here.
 
 ## References
-KNOWLEDGE ST-09, DIF-03, DIF-13, LR-09.
+- NVlabs/edm, training/loss.py.
+- louaaron/Score-Entropy-Discrete-Diffusion, losses.py, graph_lib.py and noise_lib.py.
+- Karpathy 2019, A Recipe for Training Neural Networks (karpathy.github.io).
 """
 
 from __future__ import annotations

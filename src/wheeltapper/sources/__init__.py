@@ -6,6 +6,9 @@ A reader is a module in this folder with
     def sniff(head: Head) -> float               # 0 (not mine) to 1 (certainly mine); reads only `head`
     def read(path: Path) -> list[Reading]        # never raises on bad content: a Note says what was lost
 
+A format that is only ever appended to has `read(path, tail=None)`: with a Tail (_tail.py) it goes on where the last
+look stopped, so that follow.py need not read a growing file over.
+
 Generic readers answer at most 0.3, so that a reader that knows the format always wins. Registration is
 by being in the folder; modules whose name starts with an underscore, and `record`, are not readers.
 """
@@ -24,7 +27,7 @@ from wheeltapper.errors import ContractError
 from wheeltapper.sources.record import Note, Reading
 
 HEAD_BYTES = 65536  # enough for any header seen in the corpus; small enough to read from thousands of files
-NOT_READERS = {"record", "folder"}
+NOT_READERS = {"record", "follow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ def ranked(head: Head) -> Iterator[tuple[float, ModuleType]]:
     yield from claims
 
 
+def tells(readings: list[Reading]) -> bool:
+    """Did the reader get something out of the file?"""
+    return any(r.points or r.configs or r.events or r.checkpoints or r.facts for r in readings)
+
+
 def readings_of(path: Path) -> list[Reading]:
     """Read one file with the surest reader that gets something out of it."""
     try:
@@ -87,7 +95,7 @@ def readings_of(path: Path) -> list[Reading]:
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings: list[Reading] = reader.read(path)
-        if any(r.points or r.configs or r.events or r.checkpoints or r.facts for r in readings):
+        if tells(readings):
             return readings
         first = first or readings
     return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path)),))]

@@ -37,65 +37,99 @@ def lfs_note(file: str, data: bytes) -> Note:
 
 def blocks(path: Path, notes: list[Note], *, block: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """(number of the first line, whole lines) through the file; only the last may lack its line end."""
-    name = str(path)
-    line = 1
-    try:
-        with path.open("rb") as file:
-            data = file.read(block)
-            if is_lfs_pointer(data):
-                notes.append(lfs_note(name, data))
-                return
-            wide = _WIDE.get(data[:2])
-            if b"\x00" in data[:4096] and wide is None:
-                notes.append(Note("binary data, not a table of text", name, level="lost"))
-                return
-            if not data:
-                notes.append(Note("the file is empty", name, level="info"))
-                return
-            decoder = codecs.getincrementaldecoder(wide)(errors="replace") if wide else None
-            if wide:
-                notes.append(Note("the file is UTF-16", name, level="repaired"))
-                data = data[2:]
-            mac = b"\n" not in data and b"\r" in data
-            data = data.removeprefix(codecs.BOM_UTF8)
-            rest = b""
-            skipped = 0
-            while data:
-                if decoder is not None:
-                    data = decoder.decode(data).encode("utf-8", "replace")
-                if mac:
-                    data = data.replace(b"\r", b"\n")
-                if skipped:
-                    end = data.find(b"\n")
-                    skipped += len(data) if end < 0 else end
-                    if end >= 0:
-                        notes.append(_too_long(name, line, skipped))
-                        skipped = 0
-                    data = b"" if end < 0 else data[end:]  # keeps the line end, so that numbers stay right
-                if len(rest) + data.find(b"\n") > LINE_LIMIT:
-                    notes.append(_too_long(name, line, len(rest) + data.find(b"\n")))
-                    data, rest = data[data.find(b"\n") :], b""
-                cut = data.rfind(b"\n") + 1
-                if cut:
-                    whole = rest + data[:cut]
-                    yield line, whole
-                    line += whole.count(b"\n")
-                    rest = data[cut:]
-                else:
-                    rest += data
-                if len(rest) > LINE_LIMIT:
-                    skipped, rest = len(rest), b""
-                data = file.read(block)
-            if skipped:
-                notes.append(_too_long(name, line, skipped))
-            elif rest:
-                yield line, rest
-    except OSError as error:
-        notes.append(Note(f"reading stopped: {error.strerror}", name, line, level="lost"))
+    feed = BlockFeed(path, notes, block=block)
+    yield from feed.more()
+    yield from feed.last()
 
 
-def _too_long(name: str, line: int, size: int) -> Note:
-    return Note(f"a line of {size / 1e6:.0f} MB was skipped: no row of numbers is that long", name, line, "lost")
+class BlockFeed:
+    """Reads a file in looks: `more` gives the whole lines written since the last one."""
+
+    def __init__(self, path: Path, notes: list[Note], *, block: int = BLOCK_BYTES) -> None:
+        self.path = path
+        self.notes = notes
+        self.position = 0  # bytes read so far
+        self._block = block
+        self._name = str(path)
+        self._line = 1
+        self._rest = b""  # a line that is not whole yet
+        self._skipped = 0
+        self._begun = self._refused = False
+        self._mac: bool | None = None  # lone carriage returns end lines; None: no line has ended yet
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def more(self) -> Iterator[tuple[int, bytes]]:
+        """Blocks up to the last line end in the file."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.position)
+                while not self._refused and (data := file.read(self._block)):
+                    self.position += len(data)
+                    if not self._begun:
+                        data = self._begin(data)
+                    if self._decoder is not None:
+                        data = self._decoder.decode(data).encode("utf-8", "replace")
+                    whole = self._whole(data)
+                    if whole:
+                        yield self._line, whole
+                        self._line += whole.count(b"\n")
+        except OSError as error:
+            self.notes.append(Note(f"reading stopped: {error.strerror}", self._name, self._line, level="lost"))
+
+    def last(self) -> Iterator[tuple[int, bytes]]:
+        """What stands after the last line end, once the file will not grow any more."""
+        if not self._begun:
+            self.notes.append(Note("the file is empty", self._name, level="info"))
+        elif self._skipped:
+            self.notes.append(self._too_long(self._skipped))
+        elif self._rest:
+            yield self._line, self._rest.replace(b"\r", b"\n") if self._mac is None else self._rest
+        self._rest, self._skipped = b"", 0
+
+    def _begin(self, data: bytes) -> bytes:
+        self._begun = True
+        wide = _WIDE.get(data[:2])
+        if is_lfs_pointer(data):
+            self.notes.append(lfs_note(self._name, data))
+            self._refused = True
+        elif b"\x00" in data[:4096] and wide is None:
+            self.notes.append(Note("binary data, not a table of text", self._name, level="lost"))
+            self._refused = True
+        if self._refused:
+            return b""
+        if wide:
+            self._decoder = codecs.getincrementaldecoder(wide)(errors="replace")
+            self.notes.append(Note("the file is UTF-16", self._name, level="repaired"))
+            return data[2:]
+        return data.removeprefix(codecs.BOM_UTF8)
+
+    def _whole(self, data: bytes) -> bytes:
+        """The whole lines that `data` completes; keeps the start of the next."""
+        if self._mac is None and (b"\n" in data or len(self._rest) + len(data) >= self._block):
+            self._mac = b"\n" not in data and b"\r" in self._rest + data
+            self._rest, data = (b"", self._rest + data) if self._mac else (self._rest, data)
+        if self._mac:
+            data = data.replace(b"\r", b"\n")
+        if self._skipped:
+            end = data.find(b"\n")
+            self._skipped += len(data) if end < 0 else end
+            if end >= 0:
+                self.notes.append(self._too_long(self._skipped))
+                self._skipped = 0
+            data = b"" if end < 0 else data[end:]  # keeps the line end, so that numbers stay right
+        if len(self._rest) + data.find(b"\n") > LINE_LIMIT:
+            self.notes.append(self._too_long(len(self._rest) + data.find(b"\n")))
+            data, self._rest = data[data.find(b"\n") :], b""
+        cut = data.rfind(b"\n") + 1
+        whole = self._rest + data[:cut] if cut else b""
+        self._rest = data[cut:] if cut else self._rest + data
+        if len(self._rest) > LINE_LIMIT:
+            self._skipped, self._rest = len(self._rest), b""
+        return whole
+
+    def _too_long(self, size: int) -> Note:
+        text = f"a line of {size / 1e6:.0f} MB was skipped: no row of numbers is that long"
+        return Note(text, self._name, self._line, "lost")
 
 
 def whole(path: Path, notes: list[Note]) -> bytes:

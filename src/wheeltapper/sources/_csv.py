@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks
+from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, BlockFeed
 from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import measure, number
 from wheeltapper.sources.record import Event, Floats
 
@@ -39,14 +41,23 @@ _NAME = re.compile(r"[^\d\W]|[%#@]")
 
 
 def read_table(
-    path: Path, *, delimiter: str | None = None, header: Sequence[str] | None = None, comment: str | None = "#"
+    path: Path,
+    tail: Tail | None = None,
+    *,
+    delimiter: str | None = None,
+    header: Sequence[str] | None = None,
+    comment: str | None = "#",
 ) -> Table:
     """All rows of a delimited file. `header` names the columns of a file that has none of its own."""
-    builder = TableBuilder(str(path))
-    reader = _Reader(builder, delimiter, list(header) if header else None, comment)
-    for first, data in blocks(path, builder.notes):
+
+    def begin() -> tuple[_Reader, BlockFeed]:
+        builder = TableBuilder(str(path))
+        return _Reader(builder, delimiter, list(header) if header else None, comment), BlockFeed(path, builder.notes)
+
+    reader, feed = tail.keep("table", begin) if tail else begin()
+    for first, data in chain(feed.more(), feed.last() if tail is None or tail.ended else ()):
         reader.block(first, data)
-    return builder.table()
+    return reader.builder.table(keep=tail is not None)
 
 
 class _Reader:

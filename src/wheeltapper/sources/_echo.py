@@ -8,6 +8,7 @@ lines and command lines.
 from __future__ import annotations
 
 import re
+from copy import copy
 
 from wheeltapper.config.parse import parse_text
 from wheeltapper.config.tree import ConfigTree, Leaf, Path
@@ -78,8 +79,11 @@ class EchoScanner:
                 self._line(n, text)
 
     def finish(self) -> tuple[ConfigTree, ...]:
-        self._close()
-        return tuple(self.configs)
+        """What was recognised so far. A block still open is closed in a copy only, for more lines may be fed."""
+        told = copy(self)
+        told.configs, told._seen = list(self.configs), set(self._seen)
+        told._close()
+        return tuple(told.configs)
 
     def _line(self, n: int, text: str) -> None:
         if self._mode == "options":

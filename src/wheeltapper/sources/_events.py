@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from copy import copy
 from dataclasses import replace
 from itertools import accumulate
 
@@ -279,11 +280,14 @@ class EventScanner:
         self._checkpoints.append((n, mark))
 
     def finish(self, anchors: Anchors) -> tuple[tuple[Event, ...], tuple[Checkpoint, ...]]:
-        """Events and checkpoints, placed by the rows around them."""
-        if self._trace is not None:
-            self._close("", self._trace_line)
+        """Events and checkpoints so far, placed by the rows around them. More lines may be fed afterwards."""
+        told = self
+        if self._trace is not None:  # closed in a copy only: its last line may still be written
+            told = copy(self)
+            told._events, told._last_line = dict(self._events), dict(self._last_line)
+            told._close("", self._trace_line)
         events = []
-        for event in sorted(self._events.values(), key=lambda e: e.line):
+        for event in sorted(told._events.values(), key=lambda e: e.line):
             at, clock = anchors.one(event.line)
             said = _AT_EPOCH.search(event.text) if event.kind in ("stage", "resume") else None
             if said and clock in ("epoch", None):

@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks
+from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, BlockFeed
 from wheeltapper.sources._table import HOLE, NAN_MARK, NEG_MARK, POS_MARK, Table, TableBuilder, column_of
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Floats
 
@@ -33,13 +34,22 @@ _MARK_TEXT = [(word, repr(mark).encode()) for word, mark in _MARKS]
 _decoder = json.JSONDecoder()
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, tail: Tail | None = None) -> Table:
     """All rows of a JSON-lines file. Lists become `name[0]`, ..., objects `name.key`."""
-    builder = TableBuilder(str(path))
-    schema = _Schema()
-    for first, data in blocks(path, builder.notes):
-        _block(data, first, schema, builder)
-    return builder.table()
+    rows = tail.keep("table", lambda: _Rows(path)) if tail else _Rows(path)
+    ended = tail is None or tail.ended
+    for first, data in chain(rows.feed.more(), rows.feed.last() if ended else ()):
+        _block(data, first, rows.schema, rows.builder)
+    return rows.builder.table(keep=tail is not None)
+
+
+class _Rows:
+    """A file as far as it was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.builder = TableBuilder(str(path))
+        self.schema = _Schema()
+        self.feed = BlockFeed(path, self.builder.notes)
 
 
 def _block(data: bytes, first: int, schema: _Schema, builder: TableBuilder) -> None:

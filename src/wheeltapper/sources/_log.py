@@ -12,12 +12,16 @@ from pathlib import Path
 from wheeltapper.sources._bars import BAR, bar_state
 from wheeltapper.sources._echo import EchoScanner
 from wheeltapper.sources._events import EventScanner, is_boring
-from wheeltapper.sources._place import Placed, place
+from wheeltapper.sources._lines import CHUNK_BYTES, Chunk, LineFeed
+from wheeltapper.sources._place import place
 from wheeltapper.sources._rows import Explain, RowReader
-from wheeltapper.sources._text import chunks, number
+from wheeltapper.sources._tail import Tail
+from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Fact, Note, Reading
 
 Other = Callable[[int, str], Iterable[Fact]]  # facts on a line that is not a row
+After = Callable[[Reading], Reading]
+NUMBERED_LINES = 3000  # by these it is told whether every line begins with a task number
 
 _SRUN_LINE = re.compile(r"^ *(\d{1,5}): *\S")
 _CONSTANT_FACTS = {
@@ -63,75 +67,129 @@ def read_log(
     first_epoch: int | None = None,
     numbered: bool | None = None,
     other: Other | None = None,
+    after: After | None = None,
+    tail: Tail | None = None,
 ) -> Reading:
-    """Read a text log with one reader's `explain`. Never raises on content."""
-    file = str(path)
-    notes: list[Note] = []
-    facts: list[Fact] = []
-    rows: RowReader | None = None
-    events, echo = EventScanner(file), EchoScanner(file)
-    bars, last_bar = 0, (0, "")
-    for chunk in chunks(path, notes):
-        if rows is None:
-            every = is_numbered(chunk.lines) if numbered is None else numbered
-            rows = RowReader(explain, numbered=every, boring=is_boring)
-            echo, events = EchoScanner(file, numbered=every), EventScanner(file, numbered=every)
-        left = rows.take_all(chunk.numbers, chunk.lines)
+    """Read a text log with one reader's `explain`. Never raises on content.
+
+    `after` adds what `explain` gathered on the side. With `tail` the log of the last look goes on, with the `explain`,
+    `other` and `after` of that look, which know what they have seen.
+    """
+
+    def begin() -> _Log:
+        return _Log(path, format_name, explain, first_epoch, numbered, other, after)
+
+    if tail is None:
+        log = begin()
+        log.more()
+        log.end()
+        return log.reading()
+    log = tail.keep("log", begin)
+    if not log.more():
+        tail.forget("log")
+        log = tail.keep("log", begin)
+        log.more()
+    if tail.ended:
+        log.end()
+    return log.reading()
+
+
+class _Log:
+    """A log as far as it was read."""
+
+    def __init__(
+        self,
+        path: Path,
+        format_name: str,
+        explain: Explain,
+        first_epoch: int | None,
+        numbered: bool | None,
+        other: Other | None,
+        after: After | None,
+    ) -> None:
+        self.file = str(path)
+        self.format = format_name
+        self.first_epoch = first_epoch
+        self.feed = LineFeed(path)
+        self.facts: list[Fact] = []
+        self._explain, self._other, self._after = explain, other, after
+        self._numbered = numbered
+        self._every = False
+        self._start: list[str] = []  # the first lines, by which it is told whether all are numbered
+        self._rows: RowReader | None = None
+        self._events, self._echo = EventScanner(self.file), EchoScanner(self.file)
+        self._bars, self._last_bar = 0, (0, "")
+
+    def more(self) -> bool:
+        """Take what is new; False if it shows that the lines before were read wrongly."""
+        for chunk in self.feed.more():
+            self._take(chunk)
+            if self._numbered is None and len(self._start) < NUMBERED_LINES and self.feed.position <= CHUNK_BYTES:
+                self._start += chunk.lines[: NUMBERED_LINES - len(self._start)]
+                if is_numbered(self._start) != self._every:
+                    return False
+        return True
+
+    def end(self) -> None:
+        for chunk in self.feed.last():
+            self._take(chunk)
+
+    def _take(self, chunk: Chunk) -> None:
+        if self._rows is None:
+            self._every = is_numbered(chunk.lines) if self._numbered is None else self._numbered
+            self._rows = RowReader(self._explain, numbered=self._every, boring=is_boring)
+            self._echo = EchoScanner(self.file, numbered=self._every)
+            self._events = EventScanner(self.file, numbered=self._every)
+        left = self._rows.take_all(chunk.numbers, chunk.lines)
         drawn = [(n, text) for n, text in left if "%|" in text and BAR.search(text)]
         if drawn:
-            bars, last_bar = bars + len(drawn), drawn[-1]
+            self._bars, self._last_bar = self._bars + len(drawn), drawn[-1]
             left = [(n, text) for n, text in left if "%|" not in text]
-        events.feed(left)
-        echo.feed(left)
-        _find_facts(left, file, facts)
-        if other is not None:
+        self._events.feed(left)
+        self._echo.feed(left)
+        _find_facts(left, self.file, self.facts)
+        if self._other is not None:
             for n, text in left:
-                facts.extend(other(n, text))
-    if rows is None:
-        return Reading(file, format_name, notes=(*notes, Note("the file is empty", file)))
-    if rows.lost:
-        notes.append(Note(f"{rows.lost} rows hold something that is no number and were left out", file, level="lost"))
-    if last_bar[0] > max((t.lines[-1] for t in rows.tables.values() if len(t.lines)), default=0):
-        state = bar_state(last_bar[1])
-        facts.append(Fact("progress", state, f"{file}:{last_bar[0]}, the last progress bar"))
-        notes.append(Note(f"{bars} progress-bar states without values; the last: {state}", file, last_bar[0]))
-    for index, (role, value, line) in enumerate(rows.constants):
-        near = any(r == role and abs(v - value) <= 0.02 * v for r, v, _ in rows.constants[:index])
-        if role in _CONSTANT_FACTS and not near:  # a loader may print 187 and 188 in turn
-            facts.append(Fact(_CONSTANT_FACTS[role], _whole(value), f"{file}:{line}"))
-    known = next((f.value for f in reversed(facts) if f.name == "steps_per_epoch"), None)
-    placed = place(rows.tables.values(), file, first_epoch=first_epoch, steps_per_epoch=known)
-    return _reading(file, format_name, placed, facts, notes, events, echo)
+                self.facts.extend(self._other(n, text))
 
-
-def _reading(
-    file: str,
-    format_name: str,
-    placed: Placed,
-    facts: list[Fact],
-    notes: list[Note],
-    events: EventScanner,
-    echo: EchoScanner,
-) -> Reading:
-    found, marks = events.finish(placed.anchors)
-    if not placed.points:
-        notes.append(Note("it holds no rows of numbers", file))
-    return Reading(
-        file=file,
-        format=format_name,
-        points=placed.points,
-        configs=echo.finish(),
-        facts=_distinct((*facts, *placed.facts)),
-        events=found,
-        checkpoints=marks,
-        notes=(*notes, *placed.notes),
-    )
+    def reading(self) -> Reading:
+        """Everything told so far. More may be taken afterwards."""
+        file, rows, notes, facts = self.file, self._rows, self.feed.notes(), list(self.facts)
+        if rows is None:
+            return Reading(file, self.format, notes=(*notes, Note("the file is empty", file)))
+        if rows.lost:
+            notes.append(Note(f"{rows.lost} rows hold something that is no number and were left out", file, level="lost"))
+        if self._last_bar[0] > max((t.lines[-1] for t in rows.tables.values() if len(t.lines)), default=0):
+            state = bar_state(self._last_bar[1])
+            facts.append(Fact("progress", state, f"{file}:{self._last_bar[0]}, the last progress bar"))
+            text = f"{self._bars} progress-bar states without values; the last: {state}"
+            notes.append(Note(text, file, self._last_bar[0]))
+        for index, (role, value, line) in enumerate(rows.constants):
+            near = any(r == role and abs(v - value) <= 0.02 * v for r, v, _ in rows.constants[:index])
+            if role in _CONSTANT_FACTS and not near:  # a loader may print 187 and 188 in turn
+                facts.append(Fact(_CONSTANT_FACTS[role], _whole(value), f"{file}:{line}"))
+        known = next((f.value for f in reversed(facts) if f.name == "steps_per_epoch"), None)
+        placed = place(rows.tables.values(), file, first_epoch=self.first_epoch, steps_per_epoch=known)
+        events, marks = self._events.finish(placed.anchors)
+        if not placed.points:
+            notes.append(Note("it holds no rows of numbers", file))
+        reading = Reading(
+            file=file,
+            format=self.format,
+            points=placed.points,
+            configs=self._echo.finish(),
+            facts=_distinct((*facts, *placed.facts)),
+            events=events,
+            checkpoints=marks,
+            notes=(*notes, *placed.notes),
+        )
+        return self._after(reading) if self._after else reading
 
 
 def is_numbered(lines: list[str]) -> bool:
     """Whether lines begin with a task number, as `srun -l` writes: most do, and few numbers repeat often."""
-    tasks = [found[1] for text in lines[:3000] if (found := _SRUN_LINE.match(text))]
-    return len(tasks) > 0.3 * min(len(lines), 3000) and len(set(tasks)) * 2 <= len(tasks)
+    tasks = [found[1] for text in lines[:NUMBERED_LINES] if (found := _SRUN_LINE.match(text))]
+    return len(tasks) > 0.3 * min(len(lines), NUMBERED_LINES) and len(set(tasks)) * 2 <= len(tasks)
 
 
 def _find_facts(lines: list[tuple[int, str]], file: str, facts: list[Fact]) -> None:

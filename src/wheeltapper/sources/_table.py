@@ -354,13 +354,17 @@ class TableBuilder:
         self._open, self._open_lines = {}, []
         self._open_from = self.rows
 
-    def table(self) -> Table:
-        """The finished Table. The builder is empty afterwards: columns are not kept twice."""
+    def table(self, *, keep: bool = False) -> Table:
+        """The finished Table. The builder is empty afterwards, for columns are not kept twice, unless more rows are
+        to come (`keep`)."""
         self.flush()
         columns: dict[str, Floats | Thin] = {}
         for name in list(self._parts):
             columns[name] = _joined(self._parts.pop(name), self.rows)
         lines = np.concatenate(self._lines) if self._lines else np.empty(0, dtype=np.int64)
+        if keep:  # one part each: the next look joins two
+            self._parts = {name: [(0, column)] for name, column in columns.items()}
+            self._lines = [lines]
         notes = [*self.notes]
         for what, (n, first, level) in self._counts.items():
             notes.append(Note(what.format(n=n), self.file, first or None, level))  # type: ignore[arg-type]

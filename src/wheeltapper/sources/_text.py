@@ -1,32 +1,25 @@
 """Text as runs really leave it: any encoding, ANSI codes, tqdm's lone carriage returns, logging prefixes.
 
-Line numbers are always the file's own: a carriage return overwrites a line, it does not start one, so every
-state of a progress bar carries the number of the line it was drawn on. Files are read in chunks, so memory
-does not grow with the file.
+Lines and their numbers are made in _lines.py.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 
 from wheeltapper.sources import Head
-from wheeltapper.sources.record import Note
 
-CHUNK_BYTES = 1 << 20  # large enough that per-chunk costs vanish, small beside any array we keep
 HEAD_LINE = 2000  # characters of a line that sniffing sees: patterns then stay quick on any input
-LINE_BYTES = 1 << 20  # a longer line is an echoed tensor or base64, never a log row: skipped, with a Note
 
 ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROL = (*range(8), *range(14, 19), *range(20, 26), 28, 29)  # not backspace: Keras draws bars with it
 _BACKSPACES = re.compile("\x08+")
 # UTF-8 read as cp1252 and written again: "â€™", "Ã©", "ðŸš€".
-_MOJIBAKE = re.compile("â€|â–|Ã[\xa0-\xbf]|ðŸ|Ä±ÅŸ")
+MOJIBAKE = re.compile("â€|â–|Ã[\xa0-\xbf]|ðŸ|Ä±ÅŸ")
 
 NUMBER = (
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?"
@@ -74,7 +67,7 @@ def number(text: str) -> float | None:
 # ---------------------------------------------------------------- decoding
 
 
-def _encoding(data: bytes) -> str:
+def encoding_of(data: bytes) -> str:
     """utf-8, utf-16-le, utf-16-be, or "" for binary. PowerShell's `>` writes UTF-16."""
     if data.startswith(codecs.BOM_UTF16_LE):
         return "utf-16-le"
@@ -91,7 +84,7 @@ def _encoding(data: bytes) -> str:
     return "" if control > 0.05 * len(head) else "utf-8"
 
 
-def _utf8(raw: bytes) -> tuple[str, int]:
+def from_utf8(raw: bytes) -> tuple[str, int]:
     """The text, and how many lines were not UTF-8. A line without any valid sequence is Latin-1."""
     try:
         return raw.decode("utf-8"), 0
@@ -110,7 +103,7 @@ def _utf8(raw: bytes) -> tuple[str, int]:
     return "\n".join(out), bad
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without ANSI codes and NULs; backspaces as carriage returns; CRLF as LF. No newline is lost."""
     if "\x1b" in text:
         text = ANSI.sub("", text)
@@ -130,7 +123,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     ('loss: 1\\n', [])
     """
     notes: list[str] = []
-    encoding = _encoding(data)
+    encoding = encoding_of(data)
     if encoding.startswith("utf-16"):
         text = data.decode(encoding, errors="replace")
         notes.append("the file is UTF-16")
@@ -138,120 +131,24 @@ def decode(data: bytes) -> tuple[str, list[str]]:
         text = data.decode("latin-1")
         notes.append("the file looks binary")
     else:
-        text, bad = _utf8(data)
+        text, bad = from_utf8(data)
         if bad:
             notes.append(f"{bad} lines are not UTF-8; read as Latin-1")
     text = text.removeprefix("\ufeff")
     if "\x00" in text:
         notes.append("NUL bytes left out")
-    if _MOJIBAKE.search(text):
+    if MOJIBAKE.search(text):
         notes.append("some text is double-encoded (mojibake); numbers are not touched by it")
-    return _clean(text), notes
+    return clean(text), notes
 
 
 @lru_cache(maxsize=4)
 def head_text(head: Head) -> str:
     """The cleaned start of a file for sniffing: carriage returns as line ends, no blank lines; "" for binary."""
-    if not _encoding(head.data):
+    if not encoding_of(head.data):
         return ""
     text = decode(head.data)[0].replace("\r", "\n")
     return "\n".join(line[:HEAD_LINE] for line in text.split("\n") if line and not line.isspace())
-
-
-# ---------------------------------------------------------------- lines
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive lines with their numbers; a line with carriage returns gives one entry per state."""
-
-    numbers: Sequence[int]
-    lines: list[str]
-
-
-def chunks(path: Path, notes: list[Note]) -> Iterator[Chunk]:
-    """The lines of a text file, chunk by chunk. What had to be repaired or skipped is added to `notes`."""
-    name = str(path)
-    first = 1
-    bad = nul = mojibake = 0
-    for raw in _whole_lines(path, notes):
-        text, wrong = _utf8(raw)
-        bad += wrong
-        if first == 1:
-            text = text.removeprefix("\ufeff")
-        nul += "\x00" in text
-        mojibake += not text.isascii() and _MOJIBAKE.search(text) is not None
-        text = _clean(text)
-        lines = text.split("\n")
-        count = len(lines) - 1
-        if not lines[-1]:
-            lines.pop()
-        if "\r" in text:
-            numbers: list[int] = []
-            states: list[str] = []
-            for n, line in enumerate(lines, first):
-                for state in line.split("\r"):
-                    if state and not state.isspace():
-                        numbers.append(n)
-                        states.append(state)
-            yield Chunk(numbers, states)
-        else:
-            yield Chunk(range(first, first + len(lines)), lines)
-        first += count
-    if bad:
-        notes.append(Note(f"{bad} lines are not UTF-8; read as Latin-1", name, level="repaired"))
-    if nul:
-        notes.append(Note("NUL bytes left out", name, level="repaired"))
-    if mojibake:
-        text = "some text is double-encoded (mojibake); numbers are not touched by it"
-        notes.append(Note(text, name, level="info"))
-
-
-def _whole_lines(path: Path, notes: list[Note]) -> Iterator[bytes]:
-    """UTF-8 bytes cut only after a line end or a carriage return; lines over the limit are left out."""
-    name = str(path)
-    line = 1
-    try:
-        with path.open("rb") as file:
-            block = file.read(CHUNK_BYTES)
-            encoding = _encoding(block)
-            if not encoding:
-                notes.append(Note("binary data, not a text log", name, level="lost"))
-                return
-            wide = codecs.getincrementaldecoder(encoding)(errors="replace") if encoding != "utf-8" else None
-            if wide:
-                notes.append(Note("the file is UTF-16", name, level="repaired"))
-            rest = b""
-            skipping = 0
-            while block:
-                data = rest + (wide.decode(block).encode("utf-8", "replace") if wide else block)
-                block = file.read(CHUNK_BYTES)
-                cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-                if skipping:
-                    ends = [p for p in (data.find(b"\n"), data.find(b"\r")) if p >= 0]
-                    start = min(ends, default=len(data))
-                    skipping += start
-                    if start < len(data):
-                        notes.append(_too_long(name, line, skipping))
-                        skipping = 0
-                    data, cut = data[start:], max(cut - start, 0)
-                if cut:
-                    yield data[:cut]
-                    line += data.count(b"\n", 0, cut)
-                rest = data[cut:]
-                if len(rest) > LINE_BYTES:
-                    skipping, rest = len(rest), b""
-            if skipping:
-                notes.append(_too_long(name, line, skipping))
-            elif rest:
-                yield rest
-    except OSError as error:
-        notes.append(Note(f"reading stopped: {error.strerror}", name, line, level="lost"))
-
-
-def _too_long(name: str, line: int, size: int) -> Note:
-    text = f"a line of {size / 1e6:.1f} MB was left out: no log row is that long"
-    return Note(text, name, line, level="lost")
 
 
 # ---------------------------------------------------------------- logging prefixes

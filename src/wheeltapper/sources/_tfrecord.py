@@ -56,18 +56,24 @@ class _Sizes(dict[bytes, int]):
         return size
 
 
-def scan(file: BinaryIO, size: int, columns: Columns) -> tuple[int, list[Damage]]:
-    """Read every record into `columns`; how many there were, and what was no record."""
-    scanner = _Scanner(columns)
-    damage = scanner.damage
-    offset, span = 0, WINDOW
+def scan(file: BinaryIO, size: int, scanner: Scanner) -> list[Damage]:
+    """Read every record from where `scanner` stopped; what was no record.
+
+    What stands after the last whole record is told and not passed over: it may be half written, and the next scan
+    begins there.
+    """
+    damage, columns = scanner.damage, scanner.columns
+    offset, span = scanner.offset, WINDOW
+    after: list[Damage] = []
     while offset < size:
+        scanner.offset = offset
         buffer = os.pread(file.fileno(), min(span, size - offset), offset)
         if len(buffer) < HEADER or len(damage) >= MAX_DAMAGE:
-            damage.append(Damage(offset, size - offset, scanner.record + 1, tail=True))
+            after = [Damage(offset, size - offset, scanner.record + 1, tail=True)]
             break
         used, previous = scanner.window(buffer)
         start, left = offset + used, len(buffer) - used
+        scanner.offset = start
         if left < HEADER and offset + len(buffer) < size:  # the window ends within a header
             offset = start
             continue
@@ -77,7 +83,8 @@ def scan(file: BinaryIO, size: int, columns: Columns) -> tuple[int, list[Damage]
                 scanner.record += 1
                 columns.skipped["record over 4 MB"] += 1
                 start += whole
-            offset, span = start, min(max(4 * span, whole), WINDOW)
+            scanner.offset = offset = start
+            span = min(max(4 * span, whole), WINDOW)
             continue
         if start == size:
             break
@@ -85,12 +92,13 @@ def scan(file: BinaryIO, size: int, columns: Columns) -> tuple[int, list[Damage]
         # may be missing, so the search starts inside that record.
         found = _next_header(file, size, start + 1 if previous is None else offset + previous + HEADER, start)
         if found is None:
-            damage.append(Damage(start, size - start, scanner.record + 1, tail=True))
+            after = [Damage(start, size - start, scanner.record + 1, tail=True)]
             break
         damage.append(Damage(start, max(found - start, 0), scanner.record + 1, tail=False))
         scanner.record += 1
-        offset, span = found, min(_AFTER_DAMAGE, WINDOW)  # where there is damage there may be more
-    return scanner.record, damage
+        scanner.offset = offset = found
+        span = min(_AFTER_DAMAGE, WINDOW)  # where there is damage there may be more
+    return [*damage, *after]
 
 
 def _next_header(file: BinaryIO, size: int, start: int, bad: int) -> int | None:
@@ -123,8 +131,11 @@ def _gather(buffer: bytes, dtype: str, places: Ints) -> NDArray[np.uint64]:
 
 
 @dataclass(slots=True)
-class _Scanner:
-    columns: Columns
+class Scanner:
+    """A file as far as it was read."""
+
+    columns: Columns = field(default_factory=Columns)
+    offset: int = 0  # where the next record begins
     record: int = 0  # records so far
     damage: list[Damage] = field(default_factory=list)
     sizes: _Sizes = field(default_factory=_Sizes)

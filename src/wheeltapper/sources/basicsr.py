@@ -16,6 +16,7 @@ from wheeltapper.sources import Head, head_of
 from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Field, Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text, number
 from wheeltapper.sources.record import Fact, Reading, Window
 
@@ -57,8 +58,8 @@ def _flavour(path: Path) -> tuple[str, Window]:
     return "BasicSR log", "batch"
 
 
-def read(path: Path) -> list[Reading]:
-    name, window = _flavour(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    name, window = tail.keep("flavour", lambda: _flavour(path)) if tail else _flavour(path)
     about: str | None = None
     best: dict[str, Fact] = {}
 
@@ -85,8 +86,10 @@ def read(path: Path) -> list[Reading]:
         if found := _AMP.search(text):
             yield Fact("amp", found[1], f"{path}:{line}")
 
-    reading = read_log(path, name, explain, other=other)
-    return [replace(reading, facts=(*reading.facts, *best.values()))]
+    def after(reading: Reading) -> Reading:
+        return replace(reading, facts=(*reading.facts, *best.values()))
+
+    return [read_log(path, name, explain, other=other, after=after, tail=tail)]
 
 
 def _fields(body: str, header: re.Match[str], window: Window) -> Iterator[Field]:

@@ -17,6 +17,7 @@ from wheeltapper.sources._fields import field_of, has_rows
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._pairs import loose_pairs, place_of
 from wheeltapper.sources._rows import Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -53,8 +54,8 @@ def sniff(head: Head) -> float:
     return 0.6 if has_rows(text, _LIKELY, 2) else 0.45 if has_rows(text, _LIKELY) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

@@ -11,6 +11,7 @@ from wheeltapper.sources._blocks import header_of
 from wheeltapper.sources._clocks import clocks_of, said_positions
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Table
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import ClockName, Floats, Points, Reading
 
 FORMAT = "exported CSV"
@@ -30,8 +31,8 @@ def sniff(head: Head) -> float:
     return 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    table = read_table(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    table = read_table(path, tail)
     if "Value" in table.columns and "Step" in table.columns:
         return [_tensorboard(table, path)]
     return _wandb(table)

@@ -8,6 +8,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import first_rows, header_of
 from wheeltapper.sources._csv import DELIMITERS, looks_like_name, read_table
 from wheeltapper.sources._generic import readings_of_table
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Reading
 
@@ -43,5 +44,5 @@ def _numbers_between_blanks(rows: list[str]) -> bool:
     )
 
 
-def read(path: Path) -> list[Reading]:
-    return readings_of_table(read_table(path), FORMAT)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return readings_of_table(read_table(path, tail), FORMAT)

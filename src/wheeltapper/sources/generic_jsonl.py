@@ -8,6 +8,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import first_objects
 from wheeltapper.sources._generic import readings_of_table
 from wheeltapper.sources._jsonl import read_table
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import Reading
 
 FORMAT = "JSON lines"
@@ -20,5 +21,5 @@ def sniff(head: Head) -> float:
     return 0.1 if head.path.suffix.lower() in (".jsonl", ".ndjson") else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return readings_of_table(read_table(path), FORMAT)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return readings_of_table(read_table(path, tail), FORMAT)

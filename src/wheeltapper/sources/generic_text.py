@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -32,10 +33,12 @@ from wheeltapper.sources import (
     yolo_console,
 )
 from wheeltapper.sources._bars import BAR, bar_row
+from wheeltapper.sources._lines import LineFeed
 from wheeltapper.sources._log import is_numbered, read_log
 from wheeltapper.sources._pairs import loose_pairs, place_of
 from wheeltapper.sources._rows import Row, RowReader
-from wheeltapper.sources._text import chunks, head_text, prefix_of
+from wheeltapper.sources._tail import Tail
+from wheeltapper.sources._text import head_text, prefix_of
 from wheeltapper.sources.record import Reading
 
 FORMAT = "text log (line shape learnt)"
@@ -70,9 +73,17 @@ def sniff(head: Head) -> float:
     return 0.15 if head.path.suffix.lower() in (".log", ".out", ".err", ".txt", "") else 0.05
 
 
-def read(path: Path) -> list[Reading]:
-    known = _known_later(path)
-    return known.read(path) if known else [read_repeated(path, FORMAT)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    if tail is None:
+        known = _known_later(path)
+        return known.read(path) if known else [read_repeated(path, FORMAT)]
+    # Whether rows of a known make have come is asked again each time the file has doubled: that reads little in all.
+    size, choice = tail.keep("choice", lambda: (path.stat().st_size, _known_later(path)))
+    if path.stat().st_size > 2 * size and choice is None:
+        tail.kept["choice"] = size, choice = path.stat().st_size, _known_later(path)
+        if choice is not None:
+            tail.forget("log")
+    return choice.read(path, tail) if choice else [read_repeated(path, FORMAT, tail)]
 
 
 def _known_later(path: Path) -> ModuleType | None:
@@ -94,27 +105,39 @@ def _known_later(path: Path) -> ModuleType | None:
     return best[1]
 
 
-def read_repeated(path: Path, format_name: str) -> Reading:
+def read_repeated(path: Path, format_name: str, tail: Tail | None = None) -> Reading:
     """Read twice: first to learn which shapes repeat, then to keep only those."""
-    wanted = _repeated(path)
+    shapes = tail.keep("shapes", lambda: _Shapes(path)) if tail else _Shapes(path)
+    wanted = shapes.repeated(ended=tail is None or tail.ended)
+    if tail is not None and wanted != tail.keep("wanted", lambda: wanted):
+        # Lines that were talk have become rows; the log is read over, once for each kind of row there is.
+        tail.forget("log")
+        tail.kept["wanted"] = wanted
 
     def chosen(body: str, line: int) -> Row | None:
         row = explain(body, line)
         return row if row is not None and _names(row) in wanted else None
 
-    return read_log(path, format_name, chosen)
+    return read_log(path, format_name, chosen, tail=tail)
 
 
-def _repeated(path: Path) -> set[tuple[str, ...]]:
-    rows: RowReader | None = None
-    for chunk in chunks(path, []):
-        if rows is None:
-            rows = RowReader(explain, numbered=is_numbered(chunk.lines))
-        rows.take_all(chunk.numbers, chunk.lines)
-    count: Counter[tuple[str, ...]] = Counter()
-    for table in rows.tables.values() if rows else ():
-        count[tuple(f"{f.role}:{f.name}" for f in table.fields if f.role not in ("time", "rank"))] += len(table.lines)
-    return {names for names, n in count.items() if n >= LEAST}
+class _Shapes:
+    """The shapes of the lines of a file, and how often each came."""
+
+    def __init__(self, path: Path) -> None:
+        self._feed = LineFeed(path)
+        self._rows: RowReader | None = None
+
+    def repeated(self, *, ended: bool) -> set[tuple[str, ...]]:
+        for chunk in chain(self._feed.more(), self._feed.last() if ended else ()):
+            if self._rows is None:
+                self._rows = RowReader(explain, numbered=is_numbered(chunk.lines))
+            self._rows.take_all(chunk.numbers, chunk.lines)
+        count: Counter[tuple[str, ...]] = Counter()
+        for table in self._rows.tables.values() if self._rows else ():
+            names = tuple(f"{f.role}:{f.name}" for f in table.fields if f.role not in ("time", "rank"))
+            count[names] += len(table.lines)
+        return {names for names, n in count.items() if n >= LEAST}
 
 
 def _names(row: Row) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from wheeltapper.sources._blocks import first_objects
 from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._jsonl import read_table
 from wheeltapper.sources._table import Stated, Table
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import Fact, Note, Reading
 
 FORMAT = "JSON-lines log.txt (DETR/DeiT/MAE)"
@@ -29,8 +30,8 @@ def sniff(head: Head) -> float:
     return 0.85 if all(prefixed) and not any("step" in row for row in rows) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    table = read_table(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    table = read_table(path, tail)
     facts, notes = _size(table)
     return [reading_by_clocks(table, FORMAT, _stated, skip=SIZES, facts=facts, notes=notes)]
 

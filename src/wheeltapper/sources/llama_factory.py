@@ -11,6 +11,7 @@ from wheeltapper.sources._blocks import first_objects
 from wheeltapper.sources._clocks import clocks_of, duration
 from wheeltapper.sources._jsonl import read_table
 from wheeltapper.sources._table import Stated
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import Reading
 
 FORMAT = "LLaMA-Factory trainer_log.jsonl"
@@ -23,8 +24,8 @@ def sniff(head: Head) -> float:
     return 0.4 if head.name == "trainer_log.jsonl" else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    table = read_table(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    table = read_table(path, tail)
     clocks = clocks_of(table)
     spent = table.texts.get("elapsed_time")
     if spent and "second" not in clocks.others:

@@ -13,6 +13,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of, has_rows
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Field, Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -47,8 +48,8 @@ def sniff(head: Head) -> float:
     return 0.85 if has_rows(head_text(head), _SNIFF) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

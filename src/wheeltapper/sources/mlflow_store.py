@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 import yaml
 
 from wheeltapper.sources import Head
-from wheeltapper.sources._blocks import blocks, first_rows, whole
+from wheeltapper.sources._blocks import BlockFeed, first_rows, whole
 from wheeltapper.sources._settings import settings_tree
 from wheeltapper.sources._sqlite import columns_of, has_columns, opened, rows_of
 from wheeltapper.sources._table import Table, TableBuilder
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import decode, number
 from wheeltapper.sources.record import ClockName, Fact, Floats, Note, Points, Reading
 
@@ -65,7 +67,7 @@ def _run_and_name(path: Path) -> tuple[str | None, str]:
     return (str(run) if run else None), path.name
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     with path.open("rb") as file:
         database = file.read(16).startswith(b"SQLite format 3")
     if database:
@@ -73,17 +75,26 @@ def read(path: Path) -> list[Reading]:
     if path.name == "meta.yaml":
         return [_meta_reading(path)]
     role = _role(path)
-    return [_setting(path, role) if role in ("params", "tags") else _metric(path)]
+    return [_setting(path, role) if role in ("params", "tags") else _metric(path, tail)]
 
 
 # ---------------------------------------------------------------- files
 
 
-def _metric(path: Path) -> Reading:
+class _Metric:
+    """The file of one metric as far as it was read: its rows, by the data set they are about."""
+
+    def __init__(self, path: Path) -> None:
+        self.builders: dict[str | None, TableBuilder] = {}
+        self.main = TableBuilder(str(path))
+        self.feed = BlockFeed(path, self.main.notes)
+
+
+def _metric(path: Path, tail: Tail | None) -> Reading:
     run, name = _run_and_name(path)
-    builders: dict[str | None, TableBuilder] = {}
-    main = TableBuilder(str(path))
-    for first, data in blocks(path, main.notes):
+    read = tail.keep("metric", lambda: _Metric(path)) if tail else _Metric(path)
+    main, builders = read.main, read.builders
+    for first, data in chain(read.feed.more(), read.feed.last() if tail is None or tail.ended else ()):
         lines = data.split(b"\n")
         for i, raw in enumerate(lines):
             text = raw.decode("utf-8", "replace").strip()
@@ -102,8 +113,8 @@ def _metric(path: Path) -> Reading:
             builder.add(first + i, [*row, (STEP, float(found[3]))] if found[3] else row)
     points: list[Points] = []
     for about, builder in builders.items():
-        points += _points(builder.table(), about)
-    notes = main.table().notes or ([] if points else [Note("it holds no metric", str(path))])
+        points += _points(builder.table(keep=tail is not None), about)
+    notes = main.table(keep=tail is not None).notes or ([] if points else [Note("it holds no metric", str(path))])
     return Reading(str(path), FILES, tuple(points), notes=tuple(notes), key=run)
 
 

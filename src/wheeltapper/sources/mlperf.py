@@ -13,6 +13,7 @@ from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._pairs import split_of
 from wheeltapper.sources._rows import Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Event, Reading
 
@@ -37,7 +38,7 @@ def sniff(head: Head) -> float:
     return 0.97 if _SNIFF.search(head_text(head)) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     file = str(path)
     leaves: list[Leaf] = []
     events: list[Event] = []
@@ -64,9 +65,10 @@ def read(path: Path) -> list[Reading]:
             leaves.append(Leaf((key,), scalar(value), value, file, line, found.start("value") + 1))
         return Row(())
 
-    reading = read_log(path, FORMAT, explain)
-    configs = reading.configs
-    if leaves:
-        configs = (ConfigTree(file, "keyvalue", tuple(leaves), kind="hparams"), *configs)
-    ordered = tuple(sorted((*reading.events, *events), key=lambda e: e.line))
-    return [replace(reading, configs=configs, events=ordered)]
+    def after(reading: Reading) -> Reading:
+        configs = reading.configs
+        if leaves:
+            configs = (ConfigTree(file, "keyvalue", tuple(leaves), kind="hparams"), *configs)
+        return replace(reading, configs=configs, events=tuple(sorted((*reading.events, *events), key=lambda e: e.line)))
+
+    return [read_log(path, FORMAT, explain, after=after, tail=tail)]

@@ -20,6 +20,7 @@ from wheeltapper.sources._blocks import first_objects
 from wheeltapper.sources._clocks import Clocks, clocks_of, counted_anew, said_positions, steps_per_epoch
 from wheeltapper.sources._jsonl import read_table
 from wheeltapper.sources._table import HOLE, Stated, Table
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import ClockName, Fact, Floats, Note, Points, Reading
 
 FORMAT = "OpenMMLab / Detectron2 JSON log"
@@ -50,8 +51,8 @@ def _family(rows: list[dict[str, object]]) -> str | None:
     return None
 
 
-def read(path: Path) -> list[Reading]:
-    table = read_table(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    table = read_table(path, tail)
     if "mode" in table.texts:
         return [_mmcv(table)]
     if "step" in table.columns and "iter" in table.columns:

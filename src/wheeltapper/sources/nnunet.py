@@ -9,6 +9,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -33,8 +34,8 @@ def sniff(head: Head) -> float:
     return 0.85 if _SNIFF.search(text) and re.search(r"[Ee]poch:?\s+\d+\s*$", text, re.M) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain, first_epoch=0)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, first_epoch=0, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

@@ -9,6 +9,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of, has_rows, pairs_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Field, Role, Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -56,8 +57,8 @@ def sniff(head: Head) -> float:
     return 0.93 if has_rows(head_text(head), _SNIFF) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

@@ -12,6 +12,7 @@ from wheeltapper.sources._blocks import header_of
 from wheeltapper.sources._clocks import reading_by_clocks, said_positions
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import ClockName, Fact, Floats, Reading
 
 FORMAT = "Stable-Baselines CSV"
@@ -28,8 +29,8 @@ def sniff(head: Head) -> float:
     return 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    table = read_table(path)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    table = read_table(path, tail)
     if "r" in table.columns and "l" in table.columns and "time/total_timesteps" not in table.columns:
         clocks: dict[ClockName, Floats] = {}
         length = table.columns["l"]

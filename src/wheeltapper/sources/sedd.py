@@ -10,6 +10,7 @@ from wheeltapper.sources._bars import bar_row
 from wheeltapper.sources._fields import field_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -29,8 +30,8 @@ def sniff(head: Head) -> float:
     return 0.94 if _SNIFF.search(head_text(head)) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

@@ -9,6 +9,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of, pairs_of
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -25,8 +26,8 @@ def sniff(head: Head) -> float:
     return 0.95 if _SNIFF.search(head_text(head)) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [read_log(path, FORMAT, explain)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:

@@ -7,6 +7,7 @@ the resume, so it stays. Values keep float32 precision as stored. `lines` are re
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._crc32c import crc32c, masked
 from wheeltapper.sources._proto import BYTES, FIXED64, VARINT, MalformedError, fields
 from wheeltapper.sources._settings import settings_tree
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._tfcolumns import MAX_TAGS, Columns
 from wheeltapper.sources._tfevent import Parsed
-from wheeltapper.sources._tfrecord import Damage, scan
+from wheeltapper.sources._tfrecord import Damage, Scanner, scan
 from wheeltapper.sources.record import Event, Fact, Note, Points, Reading
 
 FORMAT = "TensorBoard events"
@@ -40,22 +42,26 @@ def sniff(head: Head) -> float:
     return 0.9 if ".tfevents." in head.name else 0.0
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     file = str(path)
-    columns = Columns()
+    scanner = tail.keep("scanner", Scanner) if tail else Scanner()
     try:
         size = path.stat().st_size
         with path.open("rb") as opened:
-            records, damage = scan(opened, size, columns)
+            damage = scan(opened, size, scanner)
     except OSError as error:
         return [Reading(file, FORMAT, notes=(Note(f"cannot be read: {error.strerror}", file, level="lost"),))]
-    configs, events, facts = _specials(file, columns)
-    points = _points(file, columns)
-    notes = _notes(file, size, records, damage, columns)
+    columns = scanner.columns
+    skipped = Counter(columns.skipped)
+    configs, events, facts = _specials(file, columns, skipped)
+    points = _points(file, columns, skipped, keep=tail is not None)
+    if tail is not None and not tail.ended:
+        damage = [hurt for hurt in damage if not hurt.tail]  # a record that is being written
+    notes = _notes(file, size, scanner.record, damage, columns, skipped)
     return [Reading(file, FORMAT, points, configs, facts, events, notes=tuple(notes))]
 
 
-def _points(file: str, columns: Columns) -> tuple[Points, ...]:
+def _points(file: str, columns: Columns, skipped: Counter[str], *, keep: bool) -> tuple[Points, ...]:
     """Put the pieces of each series together, in the order in which tags first appear."""
     for tag, rows in columns.singles.items():
         record, wall, step, value = zip(*rows, strict=True)
@@ -64,24 +70,29 @@ def _points(file: str, columns: Columns) -> tuple[Points, ...]:
     columns.singles.clear()
     found: list[tuple[int, Points]] = []
     for tag in list(columns.pieces):
-        pieces = columns.pieces.pop(tag)
+        pieces = columns.pieces[tag] if keep else columns.pieces.pop(tag)
         lines = np.concatenate([p[0] for p in pieces])
         walls = np.concatenate([p[1] for p in pieces])
-        steps = np.concatenate([p[2] for p in pieces]).astype(np.float64)
+        numbers = np.concatenate([p[2] for p in pieces])
         values = np.concatenate([p[3] for p in pieces], dtype=np.float64, casting="unsafe")
         del pieces
         if columns.plugins.get(tag, "scalars") != "scalars":  # said in another record of the tag
-            columns.skipped[columns.plugins[tag].rstrip("s")] += len(lines)
+            skipped[columns.plugins[tag].rstrip("s")] += len(lines)
             continue
         if np.any(lines[1:] < lines[:-1]):
             order = np.argsort(lines, kind="stable")
-            lines, walls, steps, values = lines[order], walls[order], steps[order], values[order]
+            lines, walls, numbers, values = lines[order], walls[order], numbers[order], values[order]
+        if keep:
+            columns.pieces[tag] = [(lines, walls, numbers, values)]
+        steps = numbers.astype(np.float64)
         found.append((int(lines[0]), Points(tag, values, steps, "step", file, lines, {"second": walls})))
     found.sort(key=lambda item: item[0])
     return tuple(points for _, points in found)
 
 
-def _notes(file: str, size: int, records: int, damage: list[Damage], columns: Columns) -> list[Note]:
+def _notes(
+    file: str, size: int, records: int, damage: list[Damage], columns: Columns, skipped: Counter[str]
+) -> list[Note]:
     notes = []
     if size == 0:
         return [Note("the file is empty: its writer wrote nothing, or not yet", file)]
@@ -101,18 +112,19 @@ def _notes(file: str, size: int, records: int, damage: list[Damage], columns: Co
     if columns.dropped_tags:
         said = f"more than {MAX_TAGS:,} tags; {len(columns.dropped_tags):,} are left out"
         notes.append(Note(said, file, level="lost"))
-    if columns.texts:
-        columns.skipped["text"] += columns.texts
-    if columns.skipped:
-        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(columns.skipped.items()))
+    if skipped:
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(skipped.items()))
         notes.append(Note(f"of {records:,} records, values that are not scalars are not read: {counts}", file))
     return notes
 
 
-def _specials(file: str, columns: Columns) -> tuple[tuple[ConfigTree, ...], tuple[Event, ...], tuple[Fact, ...]]:
+def _specials(
+    file: str, columns: Columns, skipped: Counter[str]
+) -> tuple[tuple[ConfigTree, ...], tuple[Event, ...], tuple[Fact, ...]]:
     configs: list[ConfigTree] = []
     events: list[Event] = []
     facts: list[Fact] = []
+    texts = columns.texts
     for record, wall, step, event in sorted(columns.specials, key=lambda item: item[0]):
         if event.version is not None:
             if not facts:
@@ -127,7 +139,9 @@ def _specials(file: str, columns: Columns) -> tuple[tuple[ConfigTree, ...], tupl
         for tag, text in event.texts:
             tree = settings_tree(_text_config(text), file, record, tag.removesuffix("/text_summary"))
             configs += [tree] if tree else []
-            columns.texts -= 1 if tree else 0
+            texts -= 1 if tree else 0
+    if texts:
+        skipped["text"] += texts
     return tuple(configs), tuple(events), tuple(facts)
 
 

@@ -9,6 +9,7 @@ from wheeltapper.sources._blocks import header_of
 from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import Reading
 
 FORMAT = "timm summary.csv"
@@ -25,8 +26,8 @@ def sniff(head: Head) -> float:
     return 0.5 if head.name == "summary.csv" and (trains or tests) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    return [reading_by_clocks(read_table(path), FORMAT, _stated)]
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    return [reading_by_clocks(read_table(path, tail), FORMAT, _stated)]
 
 
 def _stated(name: str) -> Stated:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._bars import BAR
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import head_text
 from wheeltapper.sources.generic_text import read_repeated
 from wheeltapper.sources.record import Note, Reading
@@ -19,8 +20,8 @@ def sniff(head: Head) -> float:
     return 0.4 if sum(1 for _ in zip(BAR.finditer(text), range(3), strict=False)) >= 3 else 0.0
 
 
-def read(path: Path) -> list[Reading]:
-    reading = read_repeated(path, FORMAT)
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
+    reading = read_repeated(path, FORMAT, tail)
     if reading.points:
         return [reading]
     note = Note("only progress bars: no loss, no metric, so nothing can be judged", str(path), level="info")

@@ -15,6 +15,7 @@ from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks, first_r
 from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._csv import read_table
 from wheeltapper.sources._table import Stated, Table, TableBuilder
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import number
 from wheeltapper.sources.record import Fact, Reading
 
@@ -52,12 +53,12 @@ def _fields(row: str) -> list[float] | None:
     return None if None in cells else [cell for cell in cells if cell is not None]
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     with path.open("rb") as file:
         start = file.read(4096)
     if re.match(rb"\s*\d+/\d+\s", start):
         return [_read_txt(path)]
-    return [reading_by_clocks(read_table(path), CSV, _stated)]
+    return [reading_by_clocks(read_table(path, tail), CSV, _stated)]
 
 
 def _stated(name: str) -> Stated:

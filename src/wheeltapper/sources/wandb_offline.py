@@ -21,6 +21,7 @@ from wheeltapper.sources._jsonl import add_row
 from wheeltapper.sources._proto import BYTES, FIXED64, VARINT, MalformedError, fields, signed
 from wheeltapper.sources._settings import settings_tree
 from wheeltapper.sources._table import Table, TableBuilder
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import ClockName, Event, Fact, Floats, Note, Reading
 
 FORMAT = "W&B offline log"
@@ -42,71 +43,88 @@ def sniff(head: Head) -> float:
     return 0.99 if head.data.startswith(MAGIC) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     file = str(path)
-    log = _Log(file)
+    log = tail.keep("log", lambda: _Log(file)) if tail else _Log(file)
+    ended = tail is None or tail.ended
     try:
         with path.open("rb") as stream:
-            start = stream.read(HEADER)
-            if is_lfs_pointer(start + stream.read(200)):
+            if is_lfs_pointer(stream.read(HEADER + 200)):
                 return [Reading(file, FORMAT, notes=(lfs_note(file, b""),))]
-            stream.seek(0)
-            for number, record in enumerate(records(stream, log.builder), 1):
+            for record in log.frames.more(stream, log.builder, ended=ended):
                 try:
-                    log.record(number, record)
+                    log.record(log.frames.number, record)
                 except (MalformedError, ValueError, RecursionError):
-                    log.builder.count("{n} records could not be decoded", number)
+                    log.builder.count("{n} records could not be decoded", log.frames.number)
                 if log.builder.rows % 65536 == 0:
                     log.builder.flush()
     except OSError as error:
         log.builder.notes.append(Note(f"reading stopped: {error.strerror}", file, level="lost"))
-    return [log.reading()]
+    return [log.reading(keep=tail is not None)]
 
 
-def records(stream: Any, builder: TableBuilder) -> Iterator[bytes]:
+class Frames:
     """The records of the log in order. A chunk that fails its checksum costs its record; a block is 32 KiB."""
-    parts: list[bytes] | None = None
-    number = 0
-    begin = HEADER
-    while True:
-        block = stream.read(BLOCK)
-        if not block:
-            break
-        at = begin
-        begin = 0
-        while at + CHUNK <= len(block):
-            check, size, kind = struct.unpack_from("<IHB", block, at)
-            if kind == 0 and size == 0:
-                break  # padding to the end of the block
-            data = block[at + CHUNK : at + CHUNK + size]
-            if len(data) < size or kind not in (FULL, FIRST, MIDDLE, LAST):
-                if len(block) == BLOCK or kind not in (FULL, FIRST, MIDDLE, LAST):
-                    builder.count("{n} damaged blocks: their remaining records are lost", number + 1)
-                else:
-                    builder.count("the log ends in the middle of a record (the run is live, or was killed)", number + 1)
-                parts = None
+
+    def __init__(self) -> None:
+        self.number = 0  # records so far
+        self._block = 0  # where the block begins that is read next, or read on
+        self._at = HEADER  # how far it was read
+        self._parts: list[bytes] | None = None
+
+    def more(self, stream: Any, builder: TableBuilder, *, ended: bool) -> Iterator[bytes]:
+        """The records written since the last look. `ended`: a record that is not whole never will be."""
+        cut = "the log ends in the middle of a record (the run is live, or was killed)"
+        stream.seek(self._block)
+        while block := stream.read(BLOCK):
+            while self._at + CHUNK <= len(block):
+                check, size, kind = struct.unpack_from("<IHB", block, self._at)
+                if kind == 0 and size == 0:
+                    if len(block) < BLOCK:
+                        break  # padding, or bytes to come
+                    self._at = BLOCK
+                    continue
+                data = block[self._at + CHUNK : self._at + CHUNK + size]
+                if len(data) < size or kind not in (FULL, FIRST, MIDDLE, LAST):
+                    if len(block) == BLOCK or kind not in (FULL, FIRST, MIDDLE, LAST):
+                        if len(block) == BLOCK or ended:
+                            builder.count("{n} damaged blocks: their remaining records are lost", self.number + 1)
+                            self._at, self._parts = BLOCK, None
+                    elif ended:
+                        builder.count(cut, self.number + 1)
+                        self._parts = None
+                    break
+                self._at += CHUNK + size
+                if zlib.crc32(data, zlib.crc32(bytes([kind]))) != check:
+                    builder.count("{n} records fail their checksum and are left out", self.number + 1)
+                    self._parts = None
+                    continue
+                record = self._joined(kind, data, builder)
+                if record is not None:
+                    self.number += 1
+                    yield record
+            if len(block) < BLOCK:
                 break
-            at += CHUNK + size
-            if zlib.crc32(data, zlib.crc32(bytes([kind]))) != check:
-                builder.count("{n} records fail their checksum and are left out", number + 1)
-                parts = None
-                continue
-            if kind == FULL:
-                number += 1
-                yield data
-            elif kind == FIRST:
-                parts = [data]
-            elif parts is not None:
-                parts.append(data)
-                if sum(map(len, parts)) > RECORD_LIMIT:
-                    builder.count("{n} records over 64 MiB left out", number + 1)
-                    parts = None
-                elif kind == LAST:
-                    number += 1
-                    yield b"".join(parts)
-                    parts = None
-    if parts is not None:
-        builder.count("the log ends in the middle of a record (the run is live, or was killed)", number + 1)
+            self._block, self._at = self._block + BLOCK, 0
+        if ended and self._parts is not None:
+            builder.count(cut, self.number + 1)
+
+    def _joined(self, kind: int, data: bytes, builder: TableBuilder) -> bytes | None:
+        """The record that a chunk completes."""
+        if kind == FULL:
+            return data
+        if kind == FIRST:
+            self._parts = [data]
+        elif self._parts is not None:
+            self._parts.append(data)
+            if sum(map(len, self._parts)) > RECORD_LIMIT:
+                builder.count("{n} records over 64 MiB left out", self.number + 1)
+                self._parts = None
+            elif kind == LAST:
+                whole = b"".join(self._parts)
+                self._parts = None
+                return whole
+        return None
 
 
 class _Log:
@@ -115,6 +133,7 @@ class _Log:
     def __init__(self, file: str) -> None:
         self.file = file
         self.builder = TableBuilder(file)
+        self.frames = Frames()
         self.config: dict[str, Any] = {}
         self.summary: dict[str, Any] = {}
         self.facts: dict[str, Fact] = {}
@@ -196,8 +215,8 @@ class _Log:
             elif field.number == RUN_CONFIG:
                 self._items(body[field.start : field.stop], 1, self.config)
 
-    def reading(self) -> Reading:
-        table = self.builder.table()
+    def reading(self, *, keep: bool) -> Reading:
+        table = self.builder.table(keep=keep)
         clock, at, others, used = _clocks(table, self.step_metrics)
         hidden = {name for name in table.columns if name.startswith("_wandb")} | {"_timestamp", "_runtime"}
         points = table.points(clock, at, others, skip=used | hidden)

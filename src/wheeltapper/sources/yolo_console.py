@@ -10,6 +10,7 @@ from wheeltapper.sources._bars import BAR
 from wheeltapper.sources._fields import field_of, has_rows
 from wheeltapper.sources._log import read_log
 from wheeltapper.sources._rows import Field, Row
+from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
@@ -28,7 +29,7 @@ def sniff(head: Head) -> float:
     return 0.93 if has_rows(head_text(head), _SNIFF) else 0.0
 
 
-def read(path: Path) -> list[Reading]:
+def read(path: Path, tail: Tail | None = None) -> list[Reading]:
     train: list[str] = []
     val: list[str] = []
 
@@ -46,7 +47,7 @@ def read(path: Path) -> list[Reading]:
             return Row(tuple(fields), anchor=False) if fields else None
         return None
 
-    return [read_log(path, FORMAT, explain)]
+    return [read_log(path, FORMAT, explain, tail=tail)]
 
 
 def _val_names(text: str) -> list[str]:

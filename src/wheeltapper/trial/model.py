@@ -33,7 +33,8 @@ class Outcome:
     Outcomes of two arms with the same `seed` are a pair: same data order, same noise, same start.
     `value` is the endpoint of Rule (mean of the last evaluations, never the best); NaN or inf are values (a
     run that broke has them), None means that the record tells no value. `broke`: the symptom was there;
-    None: the record does not tell. `curve` is the metric over steps, as far as it was logged.
+    None: the record does not tell. `curve` is the metric over steps, as far as it was logged. `onset` is the
+    step from the fork at which the symptom began, where it did and the record tells.
     """
 
     seed: int
@@ -42,6 +43,8 @@ class Outcome:
     steps: float = 0.0
     curve: tuple[tuple[float, float], ...] = ()
     note: str = ""
+    onset: float | None = None
+    rates: tuple[float, float] | None = None  # highest and last learning rate, for compare.rate_bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Rule:
     alpha: float = 0.05  # chance of "confirmed" for a cause that is not one, over all arms and all looks
     beta: float = 0.2  # chance of "refuted" for a cause that is one
     arms: int = 1
-    most_pairs: int = 8  # repeats beyond this are not bought
+    most_pairs: int = 8  # repeats beyond this are bought only with what decided arms left over
     last: int = 3  # evaluations averaged for the endpoint
 
 

@@ -3,7 +3,7 @@
 What it sees
 ------------
 A function that gives the image size of an epoch; loaders built with its value for a fixed epoch; and its value for the
-current epoch used only in a message or a comparison.
+current epoch used only in a message or a comparison, or never asked for.
 
 Why it matters
 --------------
@@ -13,7 +13,8 @@ claims otherwise.
 How it decides
 --------------
 The function's name speaks of a size or resolution and it takes the epoch. Every call with a constant goes into a call
-that builds something; every call with a variable only decides what is run or is shown.
+that builds something; every call with a variable only decides what is run or is shown. Or there is no call with a
+variable at all, though the size depends on the epoch.
 
 When it is wrong
 ----------------
@@ -43,7 +44,17 @@ def _finding(code: Code, name: str) -> Iterator[Finding]:
     calls = [c for c in code.program.calls.get(name, []) if c.args]
     fixed = [c for c in calls if isinstance(c.args[0], ast.Constant)]
     moving = [c for c in calls if not isinstance(c.args[0], ast.Constant)]
-    if not fixed or not moving:
+    if not fixed:
+        return
+    if not moving:
+        if _depends(code, name) and {c.args[0].value for c in fixed if isinstance(c.args[0], ast.Constant)} == {0}:
+            yield code.finding(
+                ID,
+                f"The image size is only ever asked for as {ast.unparse(fixed[0])}, the first epoch's, though it depends on the epoch: it "
+                "never changes.",
+                fixed[0],
+                severity="watch",
+            )
         return
     built = [c for c in fixed if isinstance(code.program.parent(c), ast.Call | ast.keyword)]
     if len(built) != len(fixed):
@@ -60,3 +71,13 @@ def _finding(code: Code, name: str) -> Iterator[Finding]:
         *moving[:2],
         severity="watch",
     )
+
+
+def _depends(code: Code, name: str) -> bool:
+    """Whether the size is chosen by a comparison or arithmetic with the epoch."""
+    for func in code.program.functions[name]:
+        epoch = next((p for p in func.params if "epoch" in p or "step" in p), None)
+        used = [n for n in ast.walk(func.node) if isinstance(n, ast.Name) and n.id == epoch]
+        if any(isinstance(code.program.parent(n), ast.Compare | ast.BinOp | ast.Subscript | ast.Call) for n in used):
+            return True
+    return False

@@ -146,8 +146,17 @@ def meaning_of(name: str) -> str | None:
     >>> meaning_of("learning-rate")
     'optimizer.lr'
     """
-    found = _NAMES.get(name.lower().replace("-", "_"))
+    found = meaning_and_unit(name)
     return None if found is None else found[0]
+
+
+def meaning_and_unit(name: str) -> tuple[str, str | None] | None:
+    """The knob that a setting of this name usually is, and what it counts ("unknown": the name does not tell).
+
+    >>> meaning_and_unit("warmup_epochs")
+    ('schedule.warmup', 'epochs')
+    """
+    return _NAMES.get(name.lower().replace("-", "_"))
 
 
 def recognise(tree: ConfigTree) -> float:  # noqa: ARG001  (never claimed: the fallback needs no claim)

@@ -1,50 +1,12 @@
-"""Folk rules that a run invites and its evidence refuses (KNOWLEDGE §16). Each is named and answered."""
+"""Curves, misread: a best that lies back, a validation that is better, one high value."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Callable
 
 import numpy as np
 
 from wheeltapper.causes import Case
+from wheeltapper.causes._look import ends
 from wheeltapper.diagnosis.model import RuledOut
-from wheeltapper.simulate.scaler import TORCH, skip_bounds
-
-
-def refused(case: Case) -> tuple[RuledOut, ...]:
-    """The folk rules someone would apply to this run, with why they do not hold."""
-    return tuple(answer for rule in RULES if (answer := rule(case)) is not None)
-
-
-def _high_scale(case: Case) -> RuledOut | None:
-    scale = case.get("loss_scale")
-    if scale is None or scale.clock != "step":
-        return None
-    last = float(scale.values[scale.finite][-1])
-    if last <= 65536 or not math.isfinite(last) or case.found("scale-collapse"):
-        return None
-    power = math.log2(last)
-    if abs(power - round(power)) > 1e-4:  # logs print five digits
-        return None
-    last = 2.0 ** round(power)
-    steps = int(scale.at[-1])
-    bounds = skip_bounds(TORCH, steps, last)
-    text = f"a scale of 2^{round(power)} is not an explosion: it doubles after 2000 clean steps and halves on each overflow"
-    if bounds.possible:
-        text += f"; at most {bounds.high} overflows in {steps:,} steps bring it there"
-    return RuledOut("high-loss-scale", "The loss scale is huge, so gradients explode", text)
-
-
-def _scale_of_one(case: Case) -> RuledOut | None:
-    scale = case.get("loss_scale")
-    if scale is None or not np.all(scale.values[scale.finite] == 1.0):
-        return None
-    return RuledOut(
-        "loss-scale-one",
-        "The loss scale is stuck at 1, so fp16 has collapsed",
-        "the scaler is off (bf16 or fp32): a disabled scaler reports exactly 1 at every step",
-    )
 
 
 def _val_below_train(case: Case) -> RuledOut | None:
@@ -67,7 +29,7 @@ def _below_best(case: Case) -> RuledOut | None:
     x = metric.values[metric.finite]
     best = x.max() if metric.better == "up" else x.min()
     since = len(x) - 1 - int(np.argmax(x) if metric.better == "up" else np.argmin(x))
-    if since < 5:
+    if since < 5 or float(np.ptp(x)) == 0.0:
         return None
     return RuledOut(
         "no-new-best",
@@ -96,10 +58,25 @@ def _one_high_value(case: Case) -> RuledOut | None:
     )
 
 
-RULES: tuple[Callable[[Case], RuledOut | None], ...] = (
-    _high_scale,
-    _scale_of_one,
-    _val_below_train,
-    _below_best,
-    _one_high_value,
-)
+def _overfit_by_its_training_loss(case: Case) -> RuledOut | None:
+    """Overfitting is said of every rise; what it does to the training loss is the opposite."""
+    train = case.get("train_loss")
+    if train is None or case.get("shifting") or case.found("train-val-gap", "memorised"):
+        return None
+    risen = [f for f in case.found("diverged", "slow-rise", "above-start") if f.series == train.name]
+    high = _one_high_value(case)
+    if not risen and high is None:
+        return None
+    levels = ends(train)
+    last = float(train.values[train.finite][-1])
+    told = (
+        f"here it went from {levels[0]:.3g} to {levels[1]:.3g}" if risen and levels else f"here it ended at {last:.3g}"
+    )
+    return RuledOut(
+        "overfit-by-training-loss",
+        "It overfits, so the loss rose",
+        f"overfitting lowers the training loss and raises another; {told}, and that is the training loss",
+    )
+
+
+RULES = (_val_below_train, _below_best, _one_high_value, _overfit_by_its_training_loss)

@@ -1,0 +1,269 @@
+"""`wheeltapper trial`: prove the cause by running again with one thing changed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wheeltapper.errors import InputError
+
+if TYPE_CHECKING:
+    from wheeltapper.trial.plan import TrialPlan
+
+DESCRIPTION = """\
+Runs a training again, unchanged and with one thing changed, often enough to tell whether that thing is the
+cause. The arms: a control that must show the symptom again, an A/A arm that shows how far two equal runs
+differ, and one arm per suspected cause with its single remedy. The plan and its cost are printed first.
+"""
+EXAMPLES = """\
+the command:
+  {config} {seed} {steps} {epochs} {resume} {out} and knobs such as {optimizer.lr} are filled in for each arm;
+  the same values are in WHEELTAPPER_CONFIG, _SEED, _STEPS, _RESUME, _OUT. A command without {out} runs in a
+  copy of its folder. Metrics come from its own logs, or from wheeltapper.trial.step(loss=...) in the script.
+
+examples:
+  wheeltapper trial runs/exp1 --cmd "python train.py --config {config} --out {out}"
+  wheeltapper trial runs/exp1 --cmd "python train.py -opt {config}" --cause lr-too-high --budget 30m
+  wheeltapper trial runs/exp1 --cmd "python train.py --lr {optimizer.lr} --seed {seed} --out {out}" --set optimizer.lr=5e-5
+  wheeltapper trial report trial_exp1 --html report.html
+  wheeltapper trial resume trial_exp1        after a crash or Ctrl-C: what is finished is not run again
+
+exit codes: 0 some cause is confirmed, 1 none is (refuted), 2 error, 3 cannot tell
+"""
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "trial", help="prove the cause: run again with one thing changed", description=DESCRIPTION, epilog=EXAMPLES
+    )
+    parser.add_argument("path", metavar="RUN", help="a run folder; or `report DIR`, `resume DIR`")
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="the folder of a trial, after `report` or `resume`")
+    what = parser.add_argument_group("what is tried")
+    what.add_argument("--cmd", metavar="COMMAND", help="how the training is started (see below)")
+    what.add_argument(
+        "--cause", action="append", default=[], metavar="ID", help="try this cause (default: the leading three)"
+    )
+    what.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KNOB=VALUE",
+        dest="sets",
+        help="an arm with this change; CAUSE:KNOB=VALUE ties it to a cause",
+    )
+    what.add_argument(
+        "--placebo",
+        action="append",
+        default=[],
+        metavar="KNOB=VALUE",
+        help="an arm with a change that should do nothing",
+    )
+    what.add_argument("--dose", action="store_true", help="also arms with half of each change")
+    what.add_argument("--run", metavar="NAME", dest="run_name", help="which run, where RUN holds several")
+    what.add_argument(
+        "--config", metavar="FILE", help="the file that {config} stands for (default: the run's only one)"
+    )
+    what.add_argument("--cwd", metavar="DIR", help="where the command is run (default: here, or with the run)")
+    how = parser.add_argument_group("how it is decided")
+    how.add_argument(
+        "--metric", metavar="SERIES", help="compare by this series (default: the leading validation metric)"
+    )
+    how.add_argument("--better", choices=("up", "down"), help="which way that series is better")
+    how.add_argument("--symptom", metavar="SIGN", help="the sign that must go away (default: the leading one)")
+    how.add_argument("--delta", type=float, metavar="X", help="the smallest difference of the metric that matters")
+    how.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="chance of a false confirmation, all arms together (0.05)",
+    )
+    how.add_argument("--repeats", type=int, metavar="N", help="seeds per arm at most (default: 8)")
+    how.add_argument(
+        "--steps", type=float, metavar="N", help="length of an arm (default: as short as the symptom allows)"
+    )
+    where = parser.add_argument_group("where it runs")
+    where.add_argument("--engine", default="local", metavar="NAME", help="local, ray or slurm (default: local)")
+    where.add_argument(
+        "--engine-option", action="append", default=[], metavar="KEY=VALUE", help="an option of the engine"
+    )
+    where.add_argument("--budget", metavar="TIME", help="machine time of all arms together: 90s, 30m, 2h")
+    where.add_argument("--cpus", type=float, default=1.0, metavar="N", help="processors of one arm (default: 1)")
+    where.add_argument("--gpus", type=float, metavar="N", help="GPUs of one arm (default: 1 if there are any)")
+    where.add_argument("--memory", metavar="SIZE", help="memory that one arm may use: 4G")
+    where.add_argument("--timeout", metavar="TIME", help="stop a repeat after this (default: ten times the control)")
+    where.add_argument(
+        "--data", action="append", default=[], metavar="FILE", help="data whose hash goes into the ledger"
+    )
+    where.add_argument("--yes", action="store_true", help="do not ask")
+    where.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    out = parser.add_argument_group("what is written")
+    out.add_argument("-o", "--output", metavar="DIR", help="the folder of the trial (default: trial_NAME)")
+    form = out.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="the report as Markdown")
+    form.add_argument("--html", metavar="FILE", help="the report as one page with paired curves")
+    form.add_argument("--json", action="store_true", help="the report as JSON")
+    out.add_argument("--width", type=int, metavar="N", help="columns to use (default: the terminal, or 80)")
+    out.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.path in ("report", "resume") and args.folder is not None:
+        return _report(args, Path(args.folder)) if args.path == "report" else _resume(args)
+    if args.folder is not None:
+        raise InputError(
+            f"{args.folder!r} is one argument too many.", do="Give one RUN, or `report DIR`, `resume DIR`."
+        )
+    if args.cmd is None:
+        raise InputError(
+            "a trial needs the command that starts the training.",
+            do='For example: --cmd "python train.py --config {config} --out {out}".',
+        )
+    return _begin(args)
+
+
+def _begin(args: argparse.Namespace) -> int:
+    from wheeltapper import api
+    from wheeltapper.cli.progress import Progress
+    from wheeltapper.report.terminal_trial import print_plan
+
+    with Progress("diagnosing"):
+        plan = api.plan_trial(args.path, args.cmd, _wish(args), name=args.run_name)
+    folder = Path(args.output) if args.output else Path(f"trial_{re.sub(r'[^A-Za-z0-9_.-]+', '_', plan.name)}")
+    print_plan(plan, _console(args))
+    if args.dry_run:
+        return 0
+    if not _agreed(plan, args.yes):
+        print("nothing was run", file=sys.stderr)
+        return 3
+    print(f"trial:  {folder}", file=sys.stderr)
+    from wheeltapper.trial.driver import start_trial
+
+    return _drive(args, folder, lambda engine, show: start_trial(plan, folder, engine, show=show))
+
+
+def _agreed(plan: TrialPlan, yes: bool) -> bool:
+    """Ask before more is spent than the budget, or anything of unknown cost, unless told not to."""
+    most = plan.cost.most_seconds
+    if yes or (plan.budget is not None and most is not None and most <= plan.budget):
+        return True
+    if plan.budget is not None:
+        question = "This may cost more than the budget; it will be stopped there. Begin?"
+    else:
+        question = "Begin?"
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to agree to the cost.", do="Give --yes to begin without asking.")
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _resume(args: argparse.Namespace) -> int:
+    from wheeltapper.trial.driver import resume_trial
+
+    folder = Path(args.folder)
+    budget = None if args.budget is None else seconds(args.budget)
+    return _drive(args, folder, lambda engine, show: resume_trial(folder, engine, budget=budget, show=show))
+
+
+def _drive(args: argparse.Namespace, folder: Path, work: Any) -> int:
+    from wheeltapper.cli.trial_bars import bars
+    from wheeltapper.trial.engines import open_engine
+
+    options = dict(_pair(text) for text in args.engine_option)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        with bars(sys.stderr) as show:
+            work(open_engine(args.engine, **options), show)
+    except KeyboardInterrupt:
+        print(f"\nstopped; go on with: wheeltapper trial resume {folder}", file=sys.stderr)
+        return 130
+    return _report(args, folder)
+
+
+def _as_interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _report(args: argparse.Namespace, folder: Path) -> int:
+    from wheeltapper import api
+    from wheeltapper.cli.output import write
+
+    trial = api.trial(folder)
+    if args.json:
+        from wheeltapper.report.json_out import dumps
+        from wheeltapper.report.trial_pages import as_object
+
+        write(dumps(as_object(trial)), None)
+    elif args.html or args.markdown:
+        from wheeltapper.report.trial_pages import as_html, as_markdown
+
+        write(as_html(trial) if args.html else as_markdown(trial), args.html)
+    else:
+        from wheeltapper.report.terminal_trial import print_report
+
+        print_report(trial, _console(args))
+    verdicts = trial.books.verdicts
+    answers = {
+        verdicts[a.id].answer if a.id in verdicts else "cannot-tell" for a in trial.plan.tried if a.kind == "remedy"
+    }
+    return 0 if "confirmed" in answers else 1 if answers == {"refuted"} else 3
+
+
+def _console(args: argparse.Namespace) -> Any:
+    from wheeltapper.report.terminal import console
+
+    return console(sys.stdout, width=args.width, color=False if args.no_color else None)
+
+
+def _wish(args: argparse.Namespace) -> Any:
+    from wheeltapper.trial.arms import Wish
+    from wheeltapper.trial.engines.local import visible_gpus
+
+    if args.repeats is not None and args.repeats < 1:
+        raise InputError("--repeats must be at least 1.")
+    if not 0 < args.alpha < 1:
+        raise InputError("--alpha is a probability between 0 and 1.")
+    if args.steps is not None and args.steps <= 0:
+        raise InputError("--steps must be more than 0.")
+    gpus = args.gpus if args.gpus is not None else float(args.engine == "local" and bool(visible_gpus()))
+    return Wish(
+        causes=tuple(args.cause), sets=tuple(args.sets), placebo=tuple(args.placebo), dose=args.dose, metric=args.metric,
+        better=args.better, symptom=args.symptom, steps=args.steps, repeats=args.repeats, delta=args.delta,
+        alpha=args.alpha, config=args.config, cwd=args.cwd, cpus=args.cpus, gpus=gpus,
+        memory=None if args.memory is None else size(args.memory),
+        timeout=None if args.timeout is None else seconds(args.timeout),
+        budget=None if args.budget is None else seconds(args.budget), data=tuple(args.data),
+    )  # fmt: skip
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sep, value = text.partition("=")
+    if not sep or not key:
+        raise InputError(f"--engine-option {text!r} is not of the form key=value.")
+    return key, value
+
+
+def seconds(text: str) -> float:
+    """
+    >>> seconds("30m"), seconds("1h30m"), seconds("45")
+    (1800.0, 5400.0, 45.0)
+    """
+    parts = re.findall(r"([\d.]+)\s*([smhd]?)", text.strip())
+    if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
+        raise InputError(f"{text!r} is not a time.", do="Write it as 90s, 30m, 2h or 1h30m.")
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+def size(text: str) -> int:
+    """
+    >>> size("4G"), size("512M")
+    (4294967296, 536870912)
+    """
+    match = re.fullmatch(r"([\d.]+)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise InputError(f"{text!r} is not a size.", do="Write it as 512M or 4G.")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

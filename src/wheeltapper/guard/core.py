@@ -1,0 +1,343 @@
+"""The guard: one object beside a training loop that measures every step and, when told to, acts.
+
+How it sees a step: hooks on the optimizer fire around the user's own `optimizer.step()`, wherever that is called
+from (a loop, GradScaler.step, a framework). `guard.step(loss)` after `backward()` adds the loss and looks at the
+gradients before they are clipped. Everything that the guard does in training goes through `_guarded`: an error
+inside is reported once and the guard goes passive; training never sees it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from wheeltapper.errors import InputError
+from wheeltapper.guard import look as looks
+from wheeltapper.guard.measure import Meter
+from wheeltapper.guard.outbox import Outbox
+from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+from wheeltapper.guard.row import NAN, Row, number
+
+log = logging.getLogger("wheeltapper.guard")
+
+POLICIES = ("watch", "skip", "cut", "rollback", "stop")
+
+
+class Stop(Exception):  # noqa: N818
+    """Raised by guard.step at a step boundary, under policy="stop" only, after a checkpoint has been written."""
+
+
+class Guard:
+    """Watch a training loop; see docs/guard.md for where to call what.
+
+    model, optimizer, scheduler, scaler, ema: the training's own objects; only model and optimizer are needed.
+    policy: "watch" changes nothing. run_dir: where incidents, recoveries and checkpoints go; None keeps all in memory.
+    every: steps between looks at every tensor. clip_norm: the norm the loop clips at, so that clipped steps are known.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        scheduler: Any = None,
+        scaler: Any = None,
+        ema: Any = None,
+        policy: str = "watch",
+        run_dir: str | Path | None = None,
+        every: int = 100,
+        *,
+        clip_norm: float | None = None,
+        history: int = 4096,
+        start_step: int = 0,
+    ) -> None:
+        if policy not in POLICIES:
+            raise InputError(f"policy {policy!r} is not known", do=f"Use one of: {', '.join(POLICIES)}")
+        self.model, self.optimizer, self.scheduler, self.scaler, self.ema = model, optimizer, scheduler, scaler, ema
+        self.policy = policy
+        self.run_dir = Path(run_dir) if run_dir is not None else None
+        self.every = max(1, every)
+        self.clip_norm = clip_norm
+        self.history: deque[StepRecord] = deque(maxlen=history)
+        self.tensors: deque[TensorRecord] = deque(maxlen=64)
+        self.incidents: list[Incident] = []
+        self.passive: str | None = None  # why the guard has stopped looking
+        self.stopping: str | None = None  # why training should stop, for loops that ask instead of catching Stop
+        self.names: tuple[str, ...] = ()
+        self.at = start_step  # optimizer steps made so far; goes back on a rollback
+        self.tick = 0
+        self.rank = 0
+        self._listeners: dict[str, list[Callable[..., None]]] = {
+            k: [] for k in ("step", "tensors", "incident", "boundary")
+        }
+        self._hooks: list[Any] = []
+        self._open: Row | None = None
+        self._late: Row | None = None  # closed without a loss: guard.step may be called after optimizer.step
+        self._ended = time.perf_counter()
+        self._data_s = NAN
+        self._guarded("starting", self._start)
+
+    # What the user calls
+
+    def step(self, loss: Any = None, batch_id: Any = None, inputs: Any = None, targets: Any = None) -> None:
+        """After backward(), before clipping and optimizer.step(); once for every micro-batch."""
+        if self.stopping is not None and self.policy == "stop":
+            raise Stop(self.stopping)
+        self._guarded("step", self._note, loss, batch_id, inputs, targets)
+
+    def listen(
+        self,
+        *,
+        step: Callable[[StepRecord], None] | None = None,
+        tensors: Callable[[TensorRecord], None] | None = None,
+        incident: Callable[[Incident], None] | None = None,
+        boundary: Callable[[int], None] | None = None,
+    ) -> None:
+        """Be told of every record, in order. On a GPU a step is told one or two steps after it was made.
+        `boundary` is called with the tick right after each optimizer step, before the next batch: the place to note
+        random states. A listener that raises is reported once and not called again."""
+        for kind, call in (("step", step), ("tensors", tensors), ("incident", incident), ("boundary", boundary)):
+            if call is not None:
+                self._listeners[kind].append(call)
+
+    def report(self, incident: Incident) -> None:
+        """Add an incident: to `incidents`, the log, the listeners."""
+        self.incidents.append(incident)
+        level = {"note": logging.INFO, "warning": logging.WARNING}.get(incident.severity, logging.ERROR)
+        log.log(level, "step %d: %s", incident.step, incident.text)
+        self._tell("incident", incident)
+
+    def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+        """The loader's batches, with the time spent waiting for each."""
+        source = iter(loader)
+        while True:
+            asked = time.perf_counter()
+            try:
+                batch = next(source)
+            except StopIteration:
+                return
+            self._data_s = time.perf_counter() - asked
+            yield batch
+
+    def flush(self) -> None:
+        """Wait for the device and read everything sent so far. For the end of training and for tests."""
+        self._guarded("flush", self._drain, True)
+
+    def close(self) -> None:
+        """Read what is on its way and take the hooks off."""
+        self._guarded("close", self._finish)
+        self.detach()
+
+    def attach(self) -> None:
+        """Put the hooks on the optimizer; done when the guard is made."""
+        if not self._hooks:
+            self._hooks = [
+                self.optimizer.register_step_pre_hook(lambda *_: self._guarded("before the step", self._before)),
+                self.optimizer.register_step_post_hook(lambda *_: self._guarded("after the step", self._after)),
+            ]
+
+    def detach(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    @property
+    def dropped(self) -> int:
+        """Records lost because the device was too far behind; 0 in any loop we have seen."""
+        return self._outbox.dropped if self.passive is None else 0
+
+    def __enter__(self) -> Guard:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The frame that keeps training safe
+
+    def _guarded(self, where: str, call: Callable[..., None], *args: Any) -> None:
+        if self.passive is not None:
+            return
+        try:
+            with torch.no_grad():
+                call(*args)
+        except Exception as error:
+            self._fail(where, error)
+
+    def _fail(self, where: str, error: BaseException) -> None:
+        self.passive = f"{type(error).__name__} in {where}: {error}"
+        log.warning("the guard has stopped looking; training goes on. %s", self.passive, exc_info=error)
+        self.incidents.append(
+            Incident(
+                "guard", self.at, self.tick, time.time(), f"The guard has stopped looking: {self.passive}", "error"
+            )
+        )
+
+    def _tell(self, kind: str, what: Any) -> None:
+        for call in list(self._listeners[kind]):
+            try:
+                call(what)
+            except Exception as error:
+                self._listeners[kind].remove(call)
+                name = getattr(call, "__qualname__", repr(call))
+                log.warning("%s raised and is not called again; training goes on", name, exc_info=error)
+                text = f"{name} raised {type(error).__name__}: {error}. It is not called again."
+                self.incidents.append(Incident("guard", self.at, self.tick, time.time(), text))
+
+    # Start and end
+
+    def _start(self) -> None:
+        names = {id(p): n for n, p in self.model.named_parameters()}
+        params, labels, group_of = [], [], []
+        for g, group in enumerate(self.optimizer.param_groups):
+            for k, p in enumerate(group["params"]):
+                params.append(p)
+                labels.append(names.get(id(p), f"group{g}.{k}"))
+                group_of.append(g)
+        device = params[0].device if params else torch.device("cpu")
+        self._meter = Meter(labels, params, group_of, device)
+        self.names = self._meter.names
+        self._outbox = Outbox(device)
+        self.attach()
+
+    def _finish(self) -> None:
+        if self._open is not None:
+            self._open = None
+        if self._late is not None:
+            self._send(self._late)
+        self._drain(True)
+
+    # One step
+
+    def _note(self, loss: Any, batch_id: Any, inputs: Any, targets: Any) -> None:
+        self._drain()
+        late = self._late
+        if late is not None and self._open is None:  # guard.step is called after optimizer.step
+            late.add(loss, batch_id)
+            self._send(late)
+            return
+        if self._open is not None and self._updated_since(self._open):
+            self._close(skipped=True)
+        row = self._row()
+        row.add(loss, batch_id)
+        row.gradients = self._meter.gradients(self._inverse_scale())
+        row.before_clip = True
+        if self._due() and (inputs is not None or targets is not None):
+            row.batch = (inputs, targets)
+
+    def _before(self) -> None:
+        if self._late is not None:
+            self._send(self._late)
+        row = self._row()
+        if row.gradients is None:
+            row.gradients = self._meter.gradients(self._inverse_scale())
+        row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
+        if self._due():
+            if self._meter.moved_storage():
+                self._meter.build_sample()
+            row.look = looks.Look(self.at, self.tick, self._meter.without_gradient())
+            looks.before_step(row.look, self._meter, row.gradients)
+            row.memory = memory(self._meter.device)
+        row.weights = self._meter.sample_weights()
+
+    def _after(self) -> None:
+        row = self._open
+        if row is not None:
+            if row.weights is not None:
+                after = self._meter.sample_weights()
+                row.update = self._meter.update(row.weights, after)
+                if row.look is not None:
+                    looks.after_step(row.look, self._meter, row.weights, after, self.optimizer, self.ema)
+            self._close(skipped=False)
+        self._tell("boundary", self.tick)
+
+    def _row(self) -> Row:
+        if self._open is None:
+            self._open = Row(self.tick, self._updates())
+        return self._open
+
+    def _due(self) -> bool:
+        return self.tick % self.every == 0
+
+    def _close(self, skipped: bool) -> None:
+        row, self._open = self._open, None
+        if row is None:
+            return
+        now = time.perf_counter()
+        row.step, row.skipped, row.time = self.at, skipped, time.time()
+        row.step_s, row.data_s = now - self._ended, self._data_s
+        self._ended, self._data_s = now, NAN
+        row.scale, row.weights = self._scale(), None
+        self.tick += 1
+        if not skipped:
+            self.at += 1
+        if row.micro == 0:
+            self._late = row
+        else:
+            self._send(row)
+
+    def _send(self, row: Row) -> None:
+        if row is self._late:
+            self._late = None
+        self._outbox.send(row.tensor(self._meter), row)
+        look = row.look
+        if look is not None:
+            for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):
+                if batch is not None:
+                    looks.batch_part(look, kind, batch, self._meter.device)
+            self._outbox.send(look.tensor(), look)
+            row.look, row.batch = None, (None, None)
+
+    def _drain(self, wait: bool = False) -> None:
+        for numbers, what in self._outbox.arrived(wait):
+            if isinstance(what, Row):
+                record = what.record(numbers, self.clip_norm)
+                self.history.append(record)
+                self._tell("step", record)
+            else:
+                seen = what.record(numbers, self._meter)
+                self.tensors.append(seen)
+                self._tell("tensors", seen)
+
+    # The loss scale
+
+    def _scale(self) -> Any:
+        """The scale on the device, None without a scaler in use."""
+        return getattr(self.scaler, "_scale", None) if self.scaler is not None else None
+
+    def _inverse_scale(self) -> Any:
+        """What undoes the scale in the gradients as they are now; None if they are true gradients."""
+        fused = getattr(self.optimizer, "grad_scale", None)
+        if fused is not None:
+            return 1.0 / fused
+        scale = self._scale()
+        states = getattr(self.scaler, "_per_optimizer_states", {}).get(id(self.optimizer))
+        if scale is None or (states is not None and getattr(states["stage"], "name", "READY") != "READY"):
+            return None
+        return 1.0 / scale
+
+    def _updates(self) -> Any:
+        """Something that is another object after each GradScaler.update()."""
+        return getattr(self.scaler, "_per_optimizer_states", None)
+
+    def _updated_since(self, row: Row) -> bool:
+        return self.scaler is not None and row.updates is not self._updates()
+
+
+def memory(device: torch.device) -> int:
+    """Bytes allocated on the device, or the peak resident memory of the process on a CPU."""
+    if device.type == "cuda":
+        return int(torch.cuda.memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return -1
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,57 @@
+"""Small tensors on their way from the device to the host, without waiting for the device.
+
+`send` starts an asynchronous copy into pinned memory and marks its end with an event; `arrived` hands out, in
+order, what the device has finished. On a CPU everything has arrived at once. On another accelerator (no events we
+have tested) a copy would wait for the device, so there the tensors are kept and read only when `arrived` is
+called with wait=True, at the guard's cadence.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+# The host cannot be further ahead than the launch queue (1024 kernels) lets it, a handful of steps. If it ever is,
+# rows are dropped and counted: memory stays bounded and nothing waits.
+LIMIT = 64
+
+
+class Outbox:
+    """A queue of (tensor on its way, whatever belongs to it)."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.kind = "cuda" if device.type == "cuda" else "cpu" if device.type == "cpu" else "other"
+        self.dropped = 0
+        self._waiting: deque[tuple[Any, Any, Any]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def send(self, tensor: Any, what: Any) -> None:
+        if len(self._waiting) >= LIMIT * (1 if self.kind == "cuda" else 16):
+            self.dropped += 1
+            return
+        if self.kind != "cuda":
+            self._waiting.append((tensor, None, what))
+            return
+        # torch keeps freed pinned blocks for reuse, guarded by events of its own, so this allocates only at first.
+        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        host.copy_(tensor, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record(torch.cuda.current_stream(tensor.device))
+        self._waiting.append((host, done, what))
+
+    def arrived(self, wait: bool = False) -> Iterator[tuple[list[float], Any]]:
+        while self._waiting:
+            host, done, what = self._waiting[0]
+            if done is not None and not done.query():
+                if not wait:
+                    return
+                done.synchronize()
+            if self.kind == "other" and not wait:
+                return
+            self._waiting.popleft()
+            yield host.tolist(), what

@@ -1,0 +1,158 @@
+"""The running history of one case: every attempt, what it changed and what came of it, refuted causes included.
+
+`case.json` is for programs, `case.md` for people; both lie beside the plan. Attempts are only ever added. Each
+write replaces the file in one step, so a killed process leaves the old history or the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from wheeltapper.config.write import replace_bytes
+from wheeltapper.errors import InputError
+from wheeltapper.remedy.followup import Followup
+from wheeltapper.remedy.plan import Plan
+
+NAME = "case.json"
+MOST_BYTES = 50_000_000
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    pass
+
+
+class Verdict(_Strict, frozen=True):
+    cause: str
+    status: str
+    why: str = ""
+
+
+class Change(_Strict, frozen=True):
+    knob: str
+    old: Any
+    new: Any
+
+
+class Attempt(_Strict, frozen=True):
+    """One entry: a plan that was made, or a run that was held against it."""
+
+    what: Literal["plan", "followup"]
+    date: str
+    run: str
+    hash: str
+    headline: str = ""
+    option: str = ""
+    edits: tuple[Change, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    kept: int = 0
+    broken: tuple[str, ...] = ()
+    waiting: int = 0
+    todo: tuple[str, ...] = ()
+
+
+class CaseFile(_Strict, frozen=True):
+    version: Literal[1]
+    name: str
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def refuted(self) -> dict[str, str]:
+        """Causes that an attempt ruled out, and how; one that was fixed later is not among them."""
+        out: dict[str, str] = {}
+        for attempt in self.attempts:
+            for verdict in attempt.verdicts:
+                if verdict.status == "REFUTED":
+                    out[verdict.cause] = f"{attempt.run}: {verdict.why}"
+                elif verdict.status == "FIXED":
+                    out.pop(verdict.cause, None)
+        return out
+
+
+def load_case(path: str | Path) -> CaseFile:
+    """A case by its file, or by the folder that holds it."""
+    file = Path(path)
+    file = file / NAME if file.is_dir() else file.with_name(NAME) if file.name == "case.md" else file
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise InputError("this is no case file: it is far too long.", where=str(file))
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"the case cannot be read: {error.strerror}.",
+            where=str(file),
+            do="`wheeltapper fix RUN -o DIR` begins one.",
+        ) from None
+    try:
+        return msgspec.json.decode(data, type=CaseFile)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"this is no case file, or it is damaged: {error}.", where=str(file)) from None
+
+
+def add_attempt(path: Path, attempt: Attempt, name: str) -> CaseFile:
+    """Add one attempt to the case (begin it, where there is none). The same attempt twice in a row is one."""
+    known = load_case(path) if path.exists() else CaseFile(1, name)
+    if known.attempts and _same(known.attempts[-1], attempt):
+        return known
+    case = CaseFile(1, known.name, (*known.attempts, attempt))
+    replace_bytes(path, msgspec.json.format(msgspec.json.encode(case), indent=2) + b"\n")
+    replace_bytes(path.with_name("case.md"), case_markdown(case).encode())
+    return case
+
+
+def _same(a: Attempt, b: Attempt) -> bool:
+    return msgspec.structs.replace(a, date="") == msgspec.structs.replace(b, date="")
+
+
+def planned(plan: Plan, date: str) -> Attempt:
+    edits = tuple(Change(e.knob, e.old, e.new) for e in plan.edits)
+    verdicts = tuple(Verdict(i.cause, i.how, i.remedy) for i in plan.issues)
+    return Attempt("plan", date, plan.source.run, plan.source.hash, plan.source.headline, plan.option, edits, verdicts)
+
+
+def followed(result: Followup, date: str) -> Attempt:
+    verdicts = tuple(Verdict(i.cause, i.status, i.why) for i in result.issues)
+    edits = tuple(Change(e.knob, e.wanted, e.found) for e in result.edits)
+    broken = tuple(f"{p.what}: {p.saw}" for p in result.promises if p.status == "broken")
+    return Attempt(
+        "followup", date, result.run, result.hash, result.headline, result.plan.option, edits, verdicts,
+        sum(p.status == "kept" for p in result.promises), broken,
+        sum(p.status == "not yet" for p in result.promises), result.todo,
+    )  # fmt: skip
+
+
+def case_markdown(case: CaseFile) -> str:
+    """The history for people."""
+    lines = [f"# Case: {_cell(case.name)}", ""]
+    refuted = case.refuted
+    if refuted:
+        lines += ["Refuted so far:", "", *(f"- `{c}`: {_cell(why)}" for c, why in refuted.items()), ""]
+    for number, attempt in enumerate(case.attempts, start=1):
+        kind = f"plan, option {attempt.option}" if attempt.what == "plan" else "followed up"
+        lines += [f"## {number}. {attempt.date}: {_cell(attempt.run)} ({kind})", "", _cell(attempt.headline), ""]
+        lines += _attempt_lines(attempt)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _attempt_lines(attempt: Attempt) -> Sequence[str]:
+    out: list[str] = []
+    for edit in attempt.edits:
+        told = f"{edit.old} → {edit.new}" if attempt.what == "plan" else f"planned {edit.old}, found {edit.new}"
+        out.append(f"- `{edit.knob}`: {_cell(told)}")
+    out += [f"- **{v.status}** `{v.cause}`: {_cell(v.why)}" for v in attempt.verdicts]
+    if attempt.what == "followup":
+        out.append(f"- promises: {attempt.kept} kept, {len(attempt.broken)} broken, {attempt.waiting} not yet testable")
+        out += [f"  - broken: {_cell(line)}" for line in attempt.broken]
+        out += [f"- next: {_cell(line)}" for line in attempt.todo]
+    return [*out, ""]
+
+
+def _cell(text: Any) -> str:
+    """Text of a run cannot become markup."""
+    flat = " ".join(str(text).split())
+    for plain, safe in (("&", "&amp;"), ("<", "&lt;"), ("`", "'"), ("[", "\\["), ("*", "\\*"), ("|", "\\|")):
+        flat = flat.replace(plain, safe)
+    return flat

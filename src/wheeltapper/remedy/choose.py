@@ -1,0 +1,280 @@
+"""Which remedies enter the fix, which do not, and why.
+
+A cause that is proved, or has more than half of the probability with room to spare, is treated in the config;
+one that is only suspected leads to a trial. An edit that would change nothing is worse than none: it looks
+like a cure. So an edit is left out where the value is so already, where the code never reads the option, where
+the framework refuses it, where it contradicts a likelier one, and where the user pinned the knob.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from wheeltapper.causes import causes
+from wheeltapper.config.edited import same
+from wheeltapper.config.knobs import KNOBS, Knobs, KnobValue
+from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause
+from wheeltapper.diagnosis.wording import leading
+from wheeltapper.errors import InputError, RefusedEdit
+from wheeltapper.finding import Edit, Finding, Place, Remedy
+from wheeltapper.remedy.loads import edit_run, load_test
+from wheeltapper.remedy.plan import How
+from wheeltapper.signals import Signals
+
+# Above this a suspected cause is treated: at the calibration measured in LOG.md ("lab score") a cause told with
+# 0.6 or more is right more often than not by two to one, and a wrong edit costs one run.
+SURE = 0.6
+# What an audit may prove of an option: setting it does nothing.
+UNREAD = ("option-never-used", "config-key-never-read")
+# Knobs that a proved defect makes deaf: whatever the config says, the run does otherwise.
+DEAF: Mapping[str, tuple[str, ...]] = {
+    "accumulation-not-implemented": ("batch.accumulation",),
+    "onecycle-overrides-momentum": ("optimizer.momentum",),
+    "scheduler-never-stepped": ("schedule.*",),
+    "resize-not-applied": ("augment.progressive",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """One cause, and what is done about it."""
+
+    cause: str
+    title: str
+    probability: float
+    proved: bool
+    how: How
+    remedy: Remedy
+    edits: tuple[Edit, ...] = ()
+    places: tuple[Place, ...] = ()
+    signs: tuple[Finding, ...] = ()
+    trial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A remedy that is not used, and why."""
+
+    cause: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is done, and what is not."""
+
+    treatments: tuple[Treatment, ...] = ()
+    left: tuple[Left, ...] = ()
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of the corrected config."""
+        return tuple(e for t in self.treatments if t.how in ("apply", "try") for e in t.edits)
+
+    def by(self, *how: How) -> tuple[Treatment, ...]:
+        return tuple(t for t in self.treatments if t.how in how)
+
+
+def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Collection[str] = ()) -> Choice:
+    """The remedies to use. `keep`: knobs that must stay; `refuted`: causes that an earlier attempt ruled out."""
+    book = _Book(diagnosis, pins(keep, diagnosis))
+    ranked = [c for c in diagnosis.causes if c.id != SOMETHING_ELSE]
+    first = leading(diagnosis.causes)
+    done: list[Treatment] = []
+    left: list[Left] = []
+    for cause in ranked:
+        if cause.id in refuted:
+            left += [Left(cause.id, r.text, "an earlier attempt refuted this cause") for r in cause.remedies[:1]]
+            continue
+        treatment, passed = _treat(cause, book, done)
+        left += passed
+        if treatment is not None:
+            done.append(treatment)
+    done, held = _one_trial(done, first)
+    left += held
+    proved = {f.id for t in done for f in t.signs} | {t.cause for t in done}
+    done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in proved]
+    return Choice(tuple(done), tuple(left))
+
+
+def _treat(cause: RankedCause, book: _Book, done: Sequence[Treatment]) -> tuple[Treatment | None, list[Left]]:
+    """The first remedy of this cause that can be used; what was passed over on the way."""
+    sure = _sure(cause, book.diagnosis)
+    left: list[Left] = []
+    by_hand: tuple[Remedy, tuple[Edit, ...]] | None = None
+    for remedy in cause.remedies:
+        if remedy.safety == "advice":
+            left.append(Left(cause.id, remedy.text, "advice: never applied for you"))
+            continue
+        if not remedy.edits:
+            by_hand = by_hand or (remedy, ())
+            continue
+        edits, why, reachable = book.usable(remedy.edits, done)
+        if edits:
+            return _treatment(cause, "apply" if sure else "try", remedy, book, edits), left
+        left.append(Left(cause.id, f"{remedy.text} ({_words(remedy.edits)})", why))
+        if not reachable:
+            by_hand = by_hand or (remedy, remedy.edits)
+    if by_hand is not None and sure:
+        remedy, edits = by_hand
+        return _treatment(cause, "code", remedy, book, edits), left
+    if sure or not cause.trial:
+        return None, left
+    nothing = Remedy("", (), "advice", by_hand[0].predicts if by_hand else "")
+    return _treatment(cause, "open", nothing, book, ()), left
+
+
+def _sure(cause: RankedCause, diagnosis: Diagnosis) -> bool:
+    """Proved, or likely enough. What code or settings prove is there, however much of the curve it explains."""
+    if cause.grade in ("is", "is-p") or cause.probability >= SURE:
+        return True
+    return any(_is_defect(f) and f.id in cause.explains for f in diagnosis.findings)
+
+
+def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
+    shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
+    places = dict.fromkeys(p for e in shown for p in e.places if (p.file or "").endswith((".py", ".sh")))
+    signs = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
+    proved = cause.grade == "is" or any(_is_defect(f) for f in signs)
+    return Treatment(
+        cause.id, cause.title, cause.probability, proved, how, remedy, edits, tuple(places), signs, cause.trial
+    )
+
+
+def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[Treatment], list[Left]]:
+    """Of causes that are only suspected, at most the leading one is tried, and none beside a broken evaluation.
+
+    Two unproved changes in one run prove neither (TRL-14), and a score that cannot be believed judges nothing.
+    """
+    out: list[Treatment] = []
+    left: list[Left] = []
+    broken = any(t.how == "code" and areas().get(t.cause) == "evaluation" for t in done)
+    surely = any(t.how == "apply" for t in done)
+    for t in done:
+        if t.how != "try":
+            out.append(t)
+            continue
+        if broken:
+            why = "the evaluation is mended first: nothing can be judged by it"
+        elif surely:
+            why = "a likelier cause is treated first; two changes at once would prove neither"
+        elif first is None or first.id != t.cause:
+            why = "suspected only, and not ahead of the others: its trial decides"
+        else:
+            out.append(t)
+            continue
+        left.append(Left(t.cause, f"{t.remedy.text} ({_words(t.edits)})", why))
+        out.append(replace(t, how="open", edits=()))
+    return out, left
+
+
+def _is_defect(finding: Finding) -> bool:
+    """Proved by code or settings, and no curve: it has a place in a file and no onset."""
+    return finding.severity == "ill" and finding.grade == "is" and finding.series is None and bool(finding.places)
+
+
+def _defect(finding: Finding) -> Treatment:
+    remedy = Remedy("Mend the lines named here.", (), "safe", "")
+    places = tuple(p for p in finding.places if p.file)
+    return Treatment(finding.id, finding.summary, 1.0, True, "code", remedy, (), places, (finding,))
+
+
+class _Book:
+    """What an edit is held against: the settings now, what the code does not read, and the user's pins."""
+
+    def __init__(self, diagnosis: Diagnosis, pinned: Sequence[str]) -> None:
+        self.diagnosis = diagnosis
+        self.pinned = pinned
+        self.knobs: Knobs | None = Signals(diagnosis.run).maybe("knobs")
+        self.unread = [f for f in diagnosis.findings if f.id in UNREAD]
+        self.deaf = [(f, pattern) for f in diagnosis.findings for pattern in DEAF.get(f.id, ())]
+
+    def usable(self, edits: Sequence[Edit], done: Sequence[Treatment]) -> tuple[tuple[Edit, ...], str, bool]:
+        """The edits that can be made; else why not, and whether the setting can be reached by config at all."""
+        taken = {e.knob: e.new for t in done if t.how in ("apply", "try") for e in t.edits}
+        for edit in edits:
+            if edit.knob in self.pinned:
+                return (), f"you keep {edit.knob}", True
+            if edit.knob in taken and not same(taken[edit.knob], edit.new):
+                return (), f"a likelier cause sets {edit.knob} to {taken[edit.knob]}", True
+            if same(self._now(edit), edit.new):
+                return (), f"{edit.knob} is {edit.new} already: nothing would change", True
+            if why := self._ignored(edit.knob):
+                return (), why, False
+        new = tuple(e for e in edits if e.knob not in taken)
+        if not new:
+            return tuple(edits), "", True
+        run = self.diagnosis.run
+        try:
+            edited = edit_run(run, [*(e for t in done for e in t.edits if t.how != "code"), *new])
+        except RefusedEdit as refused:
+            return (), refused.what, False
+        for one in edited:
+            if failed := load_test(one, run, loaders=False).failed:
+                return (), f"the config would not load: {failed[0].text}", False
+        return tuple(edits), "", True
+
+    def _now(self, edit: Edit) -> Any:
+        known = None if self.knobs is None else self.knobs.get(edit.knob)
+        return edit.old if known is None else known.value
+
+    def _ignored(self, knob: str) -> str:
+        """Why the run would not follow this setting, where code proves that."""
+        for finding, pattern in self.deaf:
+            if fnmatch.fnmatch(knob, pattern):
+                return f"setting it does nothing: {finding.summary}"
+        leaf = None if self.knobs is None or knob not in self.knobs else self.knobs[knob].leaf
+        if leaf is None:
+            return ""
+        for finding in self.unread:
+            if any(p.file == leaf.file and p.line == leaf.line and p.column == leaf.column for p in finding.places):
+                return f"the code never reads it: {finding.summary}"
+        return ""
+
+
+def pins(keep: Sequence[str], diagnosis: Diagnosis) -> tuple[str, ...]:
+    """The knobs that stay, named by id, by last part, by area ("schedule") or by the user's own config key."""
+    knobs: Mapping[str, KnobValue] = Signals(diagnosis.run).maybe("knobs") or {}
+    keys = [leaf.path for tree in diagnosis.run.configs for leaf in tree.leaves]
+    out: list[str] = []
+    for name in keep:
+        found = [k for k in KNOBS if k == name or k.split(".")[-1] == name or k.startswith(f"{name}.")]
+        own = [id_ for id_, value in knobs.items() if value.leaf is not None and _under(value.leaf.path, name)]
+        if not found and not own and not any(_under(path, name) for path in keys):
+            near = close_to(name, [*KNOBS, *(".".join(map(str, path)) for path in keys)])
+            raise InputError(
+                f"--keep {name}: no knob and no key of the config has this name.",
+                do=f"Near ones: {', '.join(near)}." if near else "`wheeltapper show RUN` lists them.",
+            )
+        out += [*found, *own]
+    return tuple(dict.fromkeys(out))
+
+
+def _under(path: Sequence[str | int], name: str) -> bool:
+    """Whether a key is `name`, ends in it or lies inside it.
+
+    >>> _under(("train", "optim_g", "lr"), "optim_g"), _under(("train", "optim_g", "lr"), "optim_g.lr"), _under(("lr",), "r")
+    (True, True, False)
+    """
+    parts, want = [str(p).lstrip("-") for p in path], name.lstrip("-").split(".")
+    return any(parts[i : i + len(want)] == want for i in range(len(parts) - len(want) + 1))
+
+
+def close_to(name: str, known: Sequence[str]) -> list[str]:
+    return difflib.get_close_matches(name, list(dict.fromkeys(known)), n=5, cutoff=0.5)
+
+
+def _words(edits: Sequence[Edit]) -> str:
+    return ", ".join(f"{e.knob} {e.old} → {e.new}" for e in edits)
+
+
+@cache
+def areas() -> dict[str, str]:
+    """The area of each cause."""
+    return {cause.ID: cause.AREA for cause in causes()}

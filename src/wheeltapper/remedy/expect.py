@@ -1,0 +1,353 @@
+"""What the next run is expected to show, by step. Nothing here is invented: each band says what it comes from.
+
+Three sources are used. The planned learning rate of the corrected settings, where the old run's log followed
+its own plan. The old run's own values before the trouble began. Levels that any sound run must pass: what a
+model that ignores its input scores, and the best that the ill run reached. Where none of them applies there is
+no band, and the plan says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.config.knobs import Knobs
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.diagnosis.schedule import in_ticks
+from wheeltapper.finding import Edit, Finding, Unknown
+from wheeltapper.remedy.choose import Choice
+from wheeltapper.remedy.options import Onset, Option, onset_of, planned_total, worthless
+from wheeltapper.remedy.plan import Band, SignThen, Warn
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signals import Signals
+from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.simulate.plan import Plan as LrPlan
+from wheeltapper.simulate.plan_from_knobs import planned_lr
+
+SPREAD = 3.0  # sigmas about a level: one look in 370 falls outside by chance
+SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.95)  # of the plan: where the learning rate is looked at
+ROUNDED = 0.01  # logs print two or three digits of a rate
+# A sign that is there from the first value on is judged after a quarter of the run: warm-ups and the noise of
+# the first evaluations are over by then, three quarters of the cost are not yet spent.
+EARLY = 0.25
+FEWEST = 5  # points: a level and its noise need that many
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next run as far as it is known: its settings, and how much slower it learns."""
+
+    diagnosis: Diagnosis
+    choice: Choice
+    option: Option
+    knobs: Knobs | None  # with the edits made
+    configs: tuple[ConfigTree, ...]  # with the edits made
+
+    @property
+    def run(self) -> Run:
+        return self.diagnosis.run
+
+    @property
+    def slower(self) -> float:
+        """By how much the rate was lowered: as much area under it takes that many times the steps (PRG-02)."""
+        for edit in self.choice.edits:
+            if edit.knob in ("optimizer.lr", "schedule.max_lr") and _number(edit.old) and _number(edit.new):
+                return max(1.0, float(edit.old) / float(edit.new))
+        return 1.0
+
+    @property
+    def total(self) -> float | None:
+        return planned_total(self.diagnosis)
+
+    def total_on(self, clock: str | None) -> float | None:
+        """The length of the run on a clock, where that is the clock of its plan."""
+        return self.total if clock == self.diagnosis.progress.clock else None
+
+    @property
+    def onset(self) -> Onset:
+        return onset_of(self.diagnosis, self.choice.by("apply", "try", "code"))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def with_edits(knobs: Knobs | None, edits: Sequence[Edit]) -> Knobs | None:
+    """The settings as they will be."""
+    if knobs is None:
+        return None
+    values = dict(knobs)
+    for edit in edits:
+        if edit.knob in values and edit.new is not None:
+            values[edit.knob] = replace(values[edit.knob], value=edit.new, default=False)
+    return Knobs(values, knobs.dialect)
+
+
+def signs_then(following: Next, signs: Sequence[Finding]) -> tuple[SignThen, ...]:
+    """The signs of one cause as the plan remembers them."""
+    return tuple(_sign_then(following, f) for f in signs)
+
+
+def _sign_then(following: Next, sign: Finding) -> SignThen:
+    series = following.run.series.get(sign.series or "")
+    level = noise = None
+    better = None
+    if series is not None and int(series.finite.sum()) >= FEWEST and series.better in ("up", "down"):
+        good = series.values[series.finite]
+        level = float(np.median(good[-max(1, len(good) // 10) :]))
+        noise = noise_of(good).sigma
+        better = series.better
+    return SignThen(
+        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock, onset=sign.onset,
+        by=_by(following, sign, series), level=level, noise=noise, better=better,
+    )  # fmt: skip
+
+
+def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
+    """Where the absence of a sign can be told."""
+    if series is None or sign.onset is None:
+        return None
+    total = following.total_on(sign.clock)
+    if sign.onset <= float(np.nanmin(series.at)):
+        end = total or float(np.nanmax(series.at))
+        return float(np.ceil(EARLY * end))
+    gap = log_gap(series)
+    by = (sign.onset + max(0.25 * sign.onset, 5 * gap)) * following.slower
+    return float(min(np.ceil(by), total)) if total else float(np.ceil(by))
+
+
+def log_gap(series: Series) -> float:
+    steps = np.diff(np.unique(series.at[np.isfinite(series.at)]))
+    return float(np.median(steps)) if len(steps) else 1.0
+
+
+def bands(following: Next) -> tuple[Band, ...]:
+    """Every expected value, in the order of the run."""
+    if following.option.letter == "A":
+        return ()
+    found = [
+        *_rate(following),
+        *_resumed(following),
+        *_healthy(following),
+        *_above_trivial(following),
+        *_old_best(following),
+    ]
+    return tuple(sorted(found, key=lambda b: (b.clock, b.at)))
+
+
+def _rate(following: Next) -> Iterator[Band]:
+    """The learning rate as the corrected settings plan it, where the old log followed its own plan."""
+    signals = Signals(following.run)
+    match, series = signals.maybe("lr_match"), signals.maybe("lr")
+    if match is None or series is None or match.verdict != "matches" or following.knobs is None:
+        return
+    plan = _new_rate(following)
+    if plan is None:
+        return
+    ticks = in_ticks(plan, series, _whole(following.run.fact("steps_per_epoch")), _accumulation(following.knobs))
+    if ticks is None or not len(ticks) or series.at[-1] <= 0:
+        return
+    per = float(ticks[-1] / series.at[-1])
+    gap = log_gap(series)
+    lr = plan.lr()
+    start = following.option.at or 0.0
+    end = following.total_on(series.clock) or plan.n / per
+    for share in SHARES:
+        at = float(round(share * end))
+        if at <= start or at <= 0 or at * per > plan.n:
+            continue
+        low, high = int(max(0, np.floor((at - gap) * per) - 1)), int(min(plan.n, np.ceil((at + gap) * per) + 1))
+        values = lr[low : high + 1]
+        if not len(values) or not np.all(np.isfinite(values)) or plan.loose_until > low:
+            continue
+        least, most = float(values.min()), float(values.max())
+        yield Band(
+            series.name, series.clock, at, f"the planned rate of the corrected settings ({plan.name})",
+            _rounded(least * (1 - ROUNDED)), _rounded(most * (1 + ROUNDED)), gap,
+        )  # fmt: skip
+
+
+def _new_rate(following: Next) -> LrPlan | None:
+    assert following.knobs is not None
+    facts: Mapping[str, Any] = following.run.facts
+    if any(e.knob in ("run.total_steps", "run.epochs") for e in following.choice.edits):
+        facts = {k: v for k, v in facts.items() if k not in ("total_steps", "total_epochs")}
+    per_epoch = _whole(following.run.fact("steps_per_epoch"))
+    plan = planned_lr(following.knobs, facts, steps_per_epoch=per_epoch, trees=following.configs)
+    return None if isinstance(plan, Unknown) else plan
+
+
+def _resumed(following: Next) -> Iterator[Band]:
+    """Right after a resume the scores are those of the checkpoint, whatever setting was changed."""
+    option = following.option
+    if option.letter != "C" or option.at is None:
+        return
+    for series in _judged(following.run):
+        track = series.on(following.onset.clock) if following.onset.clock else None  # type: ignore[arg-type]
+        if track is None or series.window in ("running", "epoch"):
+            continue
+        good = series.finite & np.isfinite(track)
+        past = good & (track <= option.at)
+        if int(past.sum()) < FEWEST:
+            continue
+        sigma = noise_of(series.values[past]).sigma
+        level = float(np.median(series.values[past][-3:]))
+        gap = log_gap(series)
+        source = f"the old run's own values before {option.at:g}, ± {SPREAD:g} times their noise"
+        yield _one_sided(series, str(following.onset.clock), option.at + gap, level, SPREAD * sigma, source, gap)
+
+
+def _healthy(following: Next) -> Iterator[Band]:
+    """Past the old onset the scores are no worse than they were right before it."""
+    onset = following.onset
+    if onset.at is None or onset.clock is None:
+        return
+    total = following.total_on(onset.clock)
+    at = float(np.ceil(onset.at * following.slower * 1.25))
+    if total is not None and at > total:
+        return
+    slow = f"; {following.slower:g} times later, as the rate is that much lower" if following.slower > 1 else ""
+    for series in _judged(following.run):
+        track = series.on(onset.clock)  # type: ignore[arg-type]
+        if track is None:
+            continue
+        good = series.finite & np.isfinite(track)
+        past = good & (track < onset.at)
+        if int(past.sum()) < FEWEST:
+            continue
+        values = series.values[past]
+        sigma = noise_of(values).sigma
+        bad = badness(values, series.better)
+        level = float(np.median(values[np.argsort(bad)[: max(3, len(bad) // 5)]]))
+        source = f"the old run's own best values before {onset.words}, ± {SPREAD:g} times their noise{slow}"
+        yield _one_sided(
+            series,
+            onset.clock,
+            at,
+            level,
+            SPREAD * sigma,
+            source,
+            log_gap(series) if series.clock == onset.clock else 0.0,
+        )
+
+
+def _above_trivial(following: Next) -> Iterator[Band]:
+    """A score must pass what a model scores that ignores its input."""
+    for verdict in following.diagnosis.validity:
+        series = following.run.series.get(verdict.series)
+        ill = [f for f in following.diagnosis.findings if f.severity == "ill" and f.series == verdict.series]
+        total = None if series is None else following.total_on(series.clock)
+        if verdict.baseline is None or series is None or not ill or total is None:
+            continue
+        edge, margin = _clear_of(series, verdict.baseline)
+        source = f"what a model scores that ignores its input ({verdict.baseline:.4g}), and {margin}"
+        better = "down" if series.better == "down" else "up"
+        at = float(np.ceil(EARLY * total))
+        low, high = (edge, None) if better == "up" else (None, edge)
+        yield Band(series.name, series.clock, at, source, low, high, log_gap(series))
+
+
+def _clear_of(series: Series, trivial: float) -> tuple[float, str]:
+    """The level at which a score is clear of the trivial one, and how that is known."""
+    if series.quantity == "accuracy":
+        # The same room that the sign at-chance leaves: small sets and uneven classes score a little above chance.
+        return min(2 * trivial, trivial + (6.0 if series.unit == "%" else 0.06)), "the room that small sets need"
+    margin = SPREAD * noise_of(series.values[series.finite]).sigma
+    edge = trivial - margin if series.better == "down" else trivial + margin
+    return _rounded(edge), f"{SPREAD:g} times the noise"
+
+
+def _old_best(following: Next) -> Iterator[Band]:
+    """At its end the mended run is no worse than the ill one was at its best."""
+    best = following.diagnosis.best
+    series = None if best is None else following.run.series.get(best.metric)
+    total = None if series is None else following.total_on(series.clock)
+    if best is None or series is None or total is None:
+        return
+    if worthless(following.diagnosis.findings, best.metric, best.step) is not None:
+        return
+    sigma = noise_of(series.values[series.finite]).sigma
+    source = f"the best {best.metric} of the old run, {best.value:.4g}, less {SPREAD:g} times its noise"
+    yield _one_sided(series, series.clock, total, best.value, SPREAD * sigma, source, log_gap(series))
+
+
+def _one_sided(series: Series, clock: str, at: float, level: float, margin: float, source: str, within: float) -> Band:
+    if series.better == "down":
+        return Band(series.name, clock, at, source, None, _rounded(level + margin), within)
+    return Band(series.name, clock, at, source, _rounded(level - margin), None, within)
+
+
+def _judged(run: Run) -> list[Series]:
+    """The training loss, the validation loss and the main score: what a reader watches."""
+    signals = Signals(run)
+    found = (signals.maybe("train_loss"), signals.maybe("val_loss"), signals.maybe("main_metric"))
+    kept = {s.name: s for s in found if s is not None and s.better in ("up", "down") and s.name in run.series}
+    return list(kept.values())
+
+
+def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
+    """Thresholds that ask for a look at once. None of them lies inside what is expected."""
+    out = []
+    onset = following.onset
+    for series in _judged(following.run):
+        if series.quantity == "loss" and series.split == "train":
+            reason = "a loss that is not finite does not come back by itself"
+            out.append(Warn(series.name, reason, not_finite=True))
+        track = series.on(onset.clock) if onset.clock else None  # type: ignore[arg-type]
+        if track is None or onset.at is None:
+            continue
+        past = series.finite & (track < onset.at)
+        if int(past.sum()) < 2 * FEWEST:
+            continue
+        values = series.values[past]
+        late = values[len(values) // 2 :]
+        sigma = noise_of(values).sigma
+        worst = float(late.max() + SPREAD * sigma) if series.better == "down" else float(late.min() - SPREAD * sigma)
+        reason = (
+            f"worse than every value of the old run in the half before {onset.words}, by {SPREAD:g} times the noise"
+        )
+        above, below = (_rounded(worst), None) if series.better == "down" else (None, _rounded(worst))
+        start = float(track[past][len(values) // 2]) * following.slower
+        out.append(Warn(series.name, reason, above, below, after=start, clock=onset.clock))
+    norm = Signals(following.run).maybe("grad_norm")
+    track = norm.on(onset.clock) if norm is not None and onset.clock else None
+    if norm is not None and track is not None and onset.at is not None:
+        past = norm.finite & (track < onset.at)
+        if int(past.sum()) >= 4 * FEWEST:
+            top = float(norm.values[past].max())
+            reason = f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does"
+            out.append(Warn(norm.name, reason, above=_rounded(2 * top)))
+    return tuple(w for w in out if not contradicts(w, expected))
+
+
+def contradicts(warning: Warn, expected: Sequence[Band]) -> bool:
+    """Whether a warning would ring inside a band that is promised.
+
+    >>> band = Band("loss", "step", 100.0, "x", None, 2.0)
+    >>> contradicts(Warn("loss", "y", above=1.5), [band]), contradicts(Warn("loss", "y", above=2.5), [band])
+    (True, False)
+    """
+    for band in expected:
+        if band.metric != warning.metric or (warning.after is not None and band.at < warning.after):
+            continue
+        if warning.above is not None and band.high is not None and band.high > warning.above:
+            return True
+        if warning.below is not None and band.low is not None and band.low < warning.below:
+            return True
+    return False
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and value >= 1 else None
+
+
+def _accumulation(knobs: Knobs) -> int:
+    return max(1, _whole(knobs.value("batch.accumulation")) or 1)

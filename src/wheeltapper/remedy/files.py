@@ -1,0 +1,82 @@
+"""A fix on disk: the corrected configs, the plan, the pages and the case file, in a folder of their own.
+
+A new folder appears whole or not at all: it is filled under another name and takes its own in one step. The
+user's files are only read. A folder that holds anything we did not write is never written into.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from wheeltapper.config.write import replace_bytes, write
+from wheeltapper.errors import InputError
+from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, load_case
+from wheeltapper.remedy.fix import Fix, file_names
+from wheeltapper.remedy.plan import dump_plan, load_plan
+
+PLAN = "plan.yaml"
+PAGES = ("fix.md", "fix.html")
+
+
+def ours(folder: Path) -> bool:
+    """A folder that a fix wrote: its plan names every file in it."""
+    try:
+        plan = load_plan(folder / PLAN)
+    except InputError:
+        return False
+    known = {PLAN, NAME, "case.md", *PAGES, *plan.configs}
+    return all(entry.name in known for entry in folder.iterdir())
+
+
+def write_fix(
+    fix: Fix, folder: Path, pages: Mapping[str, str], attempt: Attempt, case: Path | None = None
+) -> list[Path]:
+    """Write everything; the paths, in the order a reader wants them. `case`: the history to continue."""
+    assert fix.plan is not None
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file.", do="Name a folder with -o.")
+    held = folder.is_dir() and any(folder.iterdir())
+    if held and not ours(folder):
+        raise InputError(
+            f"{folder} holds files that no fix wrote; nothing was written.", do="Name another folder with -o."
+        )
+    if case is not None:
+        load_case(case)  # a history that cannot be read stops us before anything is written
+    plan = fix.plan if case is None else msgspec.structs.replace(fix.plan, case=os.path.relpath(_case_of(case), folder))
+    target = folder if held else folder.with_name(f".{folder.name}.part")
+    if not held:
+        if target.exists():  # of a fix that was killed
+            shutil.rmtree(target)
+        target.mkdir(parents=True)
+    names = file_names(fix.edited)
+    if held:
+        _clear(target)
+    for edited in fix.edited:
+        write(edited, target / names[edited.file])
+    for name, text in pages.items():
+        replace_bytes(target / name, text.encode())
+    replace_bytes(target / PLAN, dump_plan(plan).encode())
+    if case is None:
+        add_attempt(target / NAME, attempt, fix.diagnosis.run.name)
+    if not held:
+        if folder.is_dir():
+            folder.rmdir()  # empty: a rename over it is not everywhere allowed
+        os.replace(target, folder)
+    if case is not None:
+        add_attempt(_case_of(case), attempt, fix.diagnosis.run.name)
+    return [folder / name for name in (*names.values(), PLAN, *pages)]
+
+
+def _case_of(path: Path) -> Path:
+    return path / NAME if path.is_dir() else path.with_name(NAME)
+
+
+def _clear(folder: Path) -> None:
+    """Corrected configs of the earlier fix go; the plan that names them is replaced right after."""
+    for name in load_plan(folder / PLAN).configs:
+        (folder / name).unlink(missing_ok=True)

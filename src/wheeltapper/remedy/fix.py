@@ -1,0 +1,278 @@
+"""A diagnosis -> the fix: chosen remedies, the three ways on, the corrected texts and the plan. Writes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, Literal
+
+from wheeltapper.config.edit import editable
+from wheeltapper.config.edited import Edited
+from wheeltapper.config.parse import parse_text
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
+from wheeltapper.errors import InputError, RefusedEdit
+from wheeltapper.finding import Edit, Place
+from wheeltapper.remedy.choose import Choice, Treatment, choose
+from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, warnings, with_edits
+from wheeltapper.remedy.launch import Command, launches
+from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
+from wheeltapper.remedy.options import Option, options_of
+from wheeltapper.remedy.plan import Issue, Monitor, Plan, PlannedEdit, Question, Resume, Rule, Source
+from wheeltapper.remedy.plan import Option as Letter
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+
+# ready: files can be written. nothing: the run is sound. code: no setting mends it, lines of code do.
+# cannot-tell: whether it is ill, or why, is open; a trial or more data comes first.
+State = Literal["ready", "nothing", "code", "cannot-tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """All that `wheeltapper fix` knows about one run."""
+
+    diagnosis: Diagnosis
+    state: State
+    headline: str
+    choice: Choice
+    options: tuple[Option, ...] = ()
+    letter: Letter | None = None
+    edited: tuple[Edited, ...] = ()
+    plan: Plan | None = None
+    commands: tuple[Command, ...] = ()
+    tests: tuple[LoadTest, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def option(self) -> Option | None:
+        return next((o for o in self.options if o.letter == self.letter), None)
+
+
+def make_fix(
+    diagnosis: Diagnosis,
+    *,
+    option: Letter | None = None,
+    keep: Sequence[str] = (),
+    refuted: Collection[str] = (),
+    made: str = "",
+) -> Fix:
+    """The fix of one run. `refuted`: causes that earlier attempts ruled out; `made`: the date for the plan."""
+    choice = choose(diagnosis, keep=keep, refuted=refuted) if diagnosis.verdict == "ill" else Choice()
+    if diagnosis.verdict == "sound":
+        return Fix(diagnosis, "nothing", "Nothing to fix: nothing is wrong that this record can show", choice)
+    if diagnosis.verdict == "cannot-tell":
+        return Fix(diagnosis, "cannot-tell", "No fix: whether the run is ill cannot be told from this record", choice)
+    options = options_of(diagnosis, choice)
+    state, headline = _state(choice)
+    letter = _letter(option, options, state)
+    if letter is None:
+        return Fix(diagnosis, state, headline, choice, options)
+    chosen = next(o for o in options if o.letter == letter)
+    edited, notes = _edited(diagnosis.run, chosen)
+    following = Next(
+        diagnosis, choice, chosen,
+        with_edits(Signals(diagnosis.run).maybe("knobs"), chosen.edits), corrected(diagnosis.run, edited),
+    )  # fmt: skip
+    if letter == "A":
+        state, headline = "ready", f"Use {chosen.checkpoint}; the run itself is not mended by that"
+    tests = tuple(load_test(one, diagnosis.run) for one in edited)
+    for test in tests:
+        if test.failed:
+            raise RefusedEdit(f"the corrected config does not load: {test.failed[0].text}", where=test.file)
+    plan = draft(following, edited, made)
+    commands = launches(diagnosis.run, edited)
+    return Fix(diagnosis, state, headline, choice, options, letter, edited, plan, commands, tests, notes)
+
+
+def _state(choice: Choice) -> tuple[State, str]:
+    if choice.edits:
+        surest = choice.by("apply", "try")[0]
+        more = "" if surest.proved else f" ({surest.cause} has {surest.probability:.0%}: likely, not proved)"
+        return "ready", f"{surest.remedy.text.rstrip('.')}{more}"
+    code = choice.by("code")
+    if code:
+        return "code", f"No setting mends this; the code does: {code[0].remedy.text.rstrip('.')}"
+    return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
+
+
+def _letter(wanted: Letter | None, options: Sequence[Option], state: State) -> Letter | None:
+    by = {o.letter: o for o in options}
+    if wanted is not None and not by[wanted].possible and not (wanted == "B" and state == "code"):
+        open_ = ", ".join(o.letter for o in options if o.possible)
+        raise InputError(
+            f"option {wanted} is not open: {by[wanted].why}.",
+            do=f"Open: {open_}." if open_ else "None of the three is open for this run.",
+        )
+    if wanted is not None:
+        return wanted
+    return "B" if by["B"].possible or state == "code" else None
+
+
+def _edited(run: Run, option: Option) -> tuple[tuple[Edited, ...], tuple[str, ...]]:
+    """The corrected texts; for a resume the checkpoint is named in them where the framework has a key for it."""
+    if not option.edits:
+        return (), ()
+    if option.letter == "C" and option.checkpoint is not None:
+        now = Signals(run).maybe("knobs")
+        resume = Edit("resume.from", None if now is None else now.value("resume.from"), option.checkpoint)
+        try:
+            return tuple(edit_run(run, [*option.edits, resume])), ()
+        except RefusedEdit as refused:
+            note = f"Name the checkpoint yourself when you start the run: {option.checkpoint} ({refused.what})"
+            return tuple(edit_run(run, option.edits)), (note,)
+    return tuple(edit_run(run, option.edits)), ()
+
+
+def corrected(run: Run, edited: Sequence[Edited]) -> tuple[ConfigTree, ...]:
+    """The user's own files with the edits made; what the old run printed is not the next run's."""
+    new = {e.file: e.after for e in edited}
+    return tuple(
+        replace(parse_text(new[tree.file], tree.file, tree.format), kind=tree.kind) if tree.file in new else tree
+        for tree in run.configs
+        if editable(tree)
+    )
+
+
+def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
+    """The plan of the next run."""
+    diagnosis, choice, option = following.diagnosis, following.choice, following.option
+    expected = bands(following)
+    issues = tuple(_issue(following, t) for t in choice.treatments)
+    resume = None
+    if option.letter == "C" and option.checkpoint is not None:
+        resume = Resume(option.checkpoint, option.at, following.onset.clock, option.why)
+    elif option.letter == "A" and option.checkpoint is not None:
+        resume = Resume(option.checkpoint, option.at, None, "used as it is; nothing is trained")
+    return Plan(
+        version=1,
+        option=option.letter,
+        source=Source(diagnosis.run.name, run_hash(diagnosis.run), diagnosis.verdict, diagnosis.headline, diagnosis.progress.text),
+        made=made,
+        edits=_planned(choice, edited) if option.letter != "A" else (),
+        resume=resume,
+        issues=issues,
+        expected=expected,
+        warnings=warnings(following, expected) if option.letter != "A" else (),
+        contingencies=_rules(following, issues),
+        monitoring=_monitoring(following),
+        questions=_questions(diagnosis, choice),
+        configs=tuple(file_names(edited).values()),
+    )  # fmt: skip
+
+
+def _issue(following: Next, t: Treatment) -> Issue:
+    return Issue(
+        cause=t.cause, title=t.title, probability=round(t.probability, 3), how=t.how, remedy=t.remedy.text,
+        predicts=t.remedy.predicts, knobs=tuple(e.knob for e in t.edits) if t.how in ("apply", "try") else (),
+        places=tuple(str(p) for p in t.places[:4]), signs=signs_then(following, t.signs) if t.how != "open" else (), trial=t.trial,
+    )  # fmt: skip
+
+
+def _planned(choice: Choice, edited: Sequence[Edited]) -> tuple[PlannedEdit, ...]:
+    where = {change.knob: str(Place(e.file, change.line)) for e in edited for change in e.changes}
+    return tuple(
+        PlannedEdit(e.knob, e.old, _like(e.new, e.old), t.cause, e.why, where.get(e.knob, ""))
+        for t in choice.by("apply", "try")
+        for e in t.edits
+    )
+
+
+def _like(new: Any, old: Any) -> Any:
+    """380.0 in place of 5000 is written 380."""
+    return int(new) if isinstance(new, float) and isinstance(old, int) and new.is_integer() else new
+
+
+def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
+    """If X by step N, then Y: what a broken promise means, and the next thing to do."""
+    out: list[Rule] = []
+    rest = [c for c in following.diagnosis.causes if c.id != SOMETHING_ELSE]
+    for issue in issues:
+        if issue.how == "open":
+            continue
+        after = next((c for c in rest if c.id != issue.cause and c.trial), None)
+        then = f"{issue.cause} is refuted as the cause"
+        then += (
+            f"; the next is {after.id} ({after.probability:.0%}): {after.trial}"
+            if after is not None
+            else "; put what is left to a trial"
+        )
+        seen = [s for s in issue.signs if s.by is not None]
+        if seen:
+            signs = " or ".join(dict.fromkeys(s.id for s in seen))
+            by = f"{seen[0].clock} {max(s.by or 0.0 for s in seen):g}"
+            out.append(Rule(f"{signs} is seen again by {by}, with the edit made", then))
+        for sign in issue.signs:
+            if sign.by is None and issue.how == "code":
+                out.append(
+                    Rule(
+                        f"`wheeltapper check` still finds {sign.id}",
+                        "the code is as it was: the change did not reach the file that runs",
+                    )
+                )
+    if any(band.metric == "lr" for band in bands(following)):
+        out.append(
+            Rule(
+                "the logged learning rate leaves its band",
+                "the edit did not take effect: look at the settings that the run prints, and at what a resume restores",
+            )
+        )
+    return tuple(dict.fromkeys(out))
+
+
+def _monitoring(following: Next) -> tuple[Monitor, ...]:
+    """How often to look: the run's own evaluations, closely until the old onset is passed."""
+    signals = Signals(following.run)
+    series = signals.maybe("main_metric") or signals.maybe("val_loss") or signals.maybe("train_loss")
+    if series is None or len(series) < 2 or following.option.letter == "A":
+        return ()
+    gap, onset = log_gap(series), following.onset
+    each = f"{series.name} at every value it logs (every {gap:g} {series.clock}s)"
+    if onset.at is None or onset.clock != series.clock:
+        return (Monitor(each, "the trouble was there from the first step on: the first values decide"),)
+    until = onset.at * following.slower * 1.25
+    return (
+        Monitor(f"{each} until {onset.clock} {until:.4g}", f"the old run broke at {onset.clock} {onset.at:g}"),
+        Monitor("then at every tenth of the run", "no promise lies between"),
+    )
+
+
+def _questions(diagnosis: Diagnosis, choice: Choice) -> tuple[Question, ...]:
+    proved = {t.cause for t in choice.treatments if t.proved}
+    trials = [
+        Question(f"Is it {cause.id} ({cause.probability:.0%})?", cause.trial, (cause.id,))
+        for cause in diagnosis.causes
+        if cause.id != SOMETHING_ELSE and cause.trial and cause.id not in proved
+    ]
+    logs = [
+        Question(missing.why, f"log {missing.what}", missing.decides)
+        for missing in diagnosis.missing
+        if missing.bits >= 1 and not missing.what.startswith("a trial")
+    ]
+    return (*trials, *logs)
+
+
+def file_names(edited: Sequence[Edited]) -> dict[str, str]:
+    """The name of each corrected file in the folder of the fix: its own; with its folder where two share one."""
+    names = [PurePath(e.file).name for e in edited]
+    out = {}
+    for e, name in zip(edited, names, strict=True):
+        folder = PurePath(e.file).parent.name
+        out[e.file] = name if names.count(name) == 1 else f"{folder}_{name}"
+    return out
+
+
+def run_hash(run: Run) -> str:
+    """What the run recorded, in twelve letters: the same for the same values wherever the folder lies."""
+    digest = hashlib.sha256()
+    for name in sorted(run.series):
+        series = run.series[name]
+        digest.update(name.encode("utf-8", "replace"))
+        digest.update(series.at.tobytes())
+        digest.update(series.values.tobytes())
+    for tree in run.configs:
+        for leaf in tree.leaves:
+            digest.update(f"{leaf.dotted}={leaf.raw}".encode("utf-8", "replace"))
+    return digest.hexdigest()[:12]

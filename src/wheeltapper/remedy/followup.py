@@ -1,0 +1,312 @@
+"""The next run held against its plan: each promise kept, broken or not yet testable; each cause fixed or refuted.
+
+A cause is FIXED when its edit was really made and its sign is gone where it had been seen; REFUTED when the edit
+was made and the sign is there again at the same place. An edit that was not made proves nothing either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from wheeltapper.config.edited import same
+from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.finding import Finding
+from wheeltapper.remedy.fix import run_hash
+from wheeltapper.remedy.plan import Band, Issue, Plan, PlannedEdit, SignThen, Warn
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signals import Signals
+from wheeltapper.signals.statistics import noise_of
+
+Kept = Literal["kept", "broken", "not yet", "cannot look"]
+Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]
+# An onset within a quarter of the old one is the same place: seeds and logging intervals move it that much.
+SAME_PLACE = 0.25
+SPREAD = 3.0  # sigmas: a level that differs by less may be the same one
+
+
+@dataclass(frozen=True, slots=True)
+class EditCheck:
+    """Whether the new run really has an edit."""
+
+    knob: str
+    wanted: Any
+    found: Any
+    made: bool | None  # None: the new run does not tell
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseCheck:
+    """One promise of the plan."""
+
+    what: str
+    status: Kept
+    saw: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueCheck:
+    """One cause of the plan."""
+
+    cause: str
+    title: str
+    status: Status
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Followup:
+    """The whole answer."""
+
+    run: str
+    hash: str
+    verdict: str
+    headline: str
+    plan: Plan
+    edits: tuple[EditCheck, ...]
+    promises: tuple[PromiseCheck, ...]
+    issues: tuple[IssueCheck, ...]
+    warnings: tuple[str, ...]
+    fresh: tuple[str, ...]  # ill signs that the old run did not have
+    todo: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Literal["kept", "broken", "not yet"]:
+        """kept: all is well. broken: something is not as planned. not yet: too early, nothing wrong so far."""
+        if any(i.status in ("PARTIAL", "OPEN", "REFUTED") for i in self.issues) or self.fresh:
+            return "broken"
+        if any(p.status == "broken" for p in self.promises):
+            return "broken"
+        waiting = any(i.status == "NOT YET" for i in self.issues) or any(p.status == "not yet" for p in self.promises)
+        return "not yet" if waiting or self.verdict == "cannot-tell" else "kept"
+
+
+def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
+    """The new run, diagnosed, against the plan."""
+    run = diagnosis.run
+    stale = run_hash(run) == plan.source.hash
+    edits = tuple(_edit(run, e) for e in plan.edits)
+    issues = tuple(_issue(diagnosis, issue, edits, stale) for issue in plan.issues if issue.how != "open")
+    promises = tuple(_promise(run, band) for band in plan.expected)
+    rung = tuple(_rung(run, plan.warnings))
+    then = {(s.id, s.series) for i in plan.issues for s in i.signs}
+    fresh = tuple(
+        f.summary
+        for f in diagnosis.findings
+        if f.severity == "ill" and (f.id, f.series) not in then and not _kin(f, then)
+    )
+    todo = _todo(diagnosis, plan, edits, issues, promises, stale)
+    return Followup(
+        run.name, run_hash(run), diagnosis.verdict, diagnosis.headline, plan, edits, promises, issues, rung, fresh, todo
+    )
+
+
+def _kin(finding: Finding, then: set[tuple[str, str | None]]) -> bool:
+    """The same sign in a series of another name is not a new trouble."""
+    return any(finding.id == sign for sign, _ in then)
+
+
+def _edit(run: Run, edit: PlannedEdit) -> EditCheck:
+    knobs = Signals(run).maybe("knobs")
+    known = None if knobs is None else knobs.get(edit.knob)
+    if known is None:
+        return EditCheck(edit.knob, edit.new, None, None)
+    return EditCheck(edit.knob, edit.new, known.value, same(known.value, edit.new))
+
+
+def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale: bool) -> IssueCheck:
+    def told(status: Status, why: str) -> IssueCheck:
+        return IssueCheck(issue.cause, issue.title, status, why)
+
+    if stale:
+        return told("OPEN", "this is the run that the plan was made from")
+    mine = [e for e in edits if e.knob in issue.knobs]
+    missed = next((e for e in mine if e.made is False), None)
+    seen = [(sign, _again(diagnosis, sign)) for sign in issue.signs]
+    if missed is not None:
+        gone = seen and all(again is None for _, again in seen)
+        extra = "; the sign is not there all the same, so something else changed it" if gone else ""
+        return told("OPEN", f"the edit was not made: {missed.knob} is {missed.found}, not {missed.wanted}{extra}")
+    if any(e.made is None for e in mine):
+        return told("NOT YET", f"the new run does not tell its {', '.join(e.knob for e in mine if e.made is None)}")
+    if issue.how == "code" and not issue.knobs and (still := _code_as_before(diagnosis, issue)):
+        return told("OPEN", still)
+    verdicts = [_sign(diagnosis, sign, again) for sign, again in seen]
+    done = f"{', '.join(f'{e.knob} is {e.found}' for e in mine)}; " if mine else ""
+    for status in ("REFUTED", "PARTIAL", "NOT YET"):
+        for verdict, why in verdicts:
+            if verdict == status:
+                return told(verdict, f"{done}{why}")
+    if not verdicts:
+        return told("NOT YET", f"{done}the plan names no sign to look for")
+    return told("FIXED", done + "; ".join(why for _, why in verdicts))
+
+
+def _again(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
+    """The same sign in the new run; in a series of another name only where the old one is gone."""
+    found = [f for f in diagnosis.findings if f.id == sign.id and f.severity == "ill"]
+    named = [f for f in found if f.series == sign.series]
+    gone = sign.series is not None and sign.series not in diagnosis.run.series
+    return next(iter(named or (found if gone else [])), None)
+
+
+def _code_as_before(diagnosis: Diagnosis, issue: Issue) -> str:
+    """A defect of the code is looked for in the code that lies beside the new run."""
+    wanted = {s.id for s in issue.signs if s.series is None}
+    still = next((f for f in diagnosis.findings if f.id in wanted), None)
+    if still is not None:
+        where = f" ({still.places[0]})" if still.places else ""
+        return f"the code is as it was: {still.summary}{where}"
+    return ""
+
+
+def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[Status, str]:
+    run = diagnosis.run
+    name = sign.id if sign.series is None else f"{sign.id} in {sign.series}"
+    if sign.series is None:  # proved by settings or code: it is there, or it is not
+        if again is not None:
+            return "REFUTED", f"{sign.id} is still there: {again.summary}"
+        if not any(len(s) >= 2 for s in run.series.values()):
+            return "NOT YET", f"{sign.id} is gone from the settings, and the run has logged nothing yet"
+        if not run.configs and not run.scripts:
+            return "NOT YET", f"neither settings nor code lie beside the new run, so {sign.id} cannot be looked for"
+        return "FIXED", f"{sign.id} is gone"
+    reach = reached(run, sign.clock, sign.series)
+    if reach is None:
+        return "NOT YET", f"{sign.series} is not logged on the clock of the plan ({sign.clock})"
+    spot = f"{sign.clock} {reach:g}"
+    if again is None:
+        if sign.by is not None and reach < sign.by:
+            return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
+        was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
+        return "FIXED", f"no {name} by {spot}{was}"
+    if again.onset is None or sign.onset is None:
+        return "REFUTED", f"{name} is there again: {again.summary}"
+    early = sign.by is not None and reach < sign.by and again.onset >= sign.onset
+    if early and _from_start(run, again):
+        return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:g}"
+    if again.onset > (1 + SAME_PLACE) * sign.onset and not _from_start(run, again):
+        return "PARTIAL", f"{name} comes later: at {again.onset:g}, then at {sign.onset:g}"
+    if weaker := _weaker(run, sign):
+        return "PARTIAL", f"{name} is there again at {again.onset:g}, but weaker: {weaker}"
+    return "REFUTED", f"{name} is there again at {again.onset:g} (then {sign.onset:g}): {again.summary}"
+
+
+def _from_start(run: Run, finding: Finding) -> bool:
+    series = run.series.get(finding.series or "")
+    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
+
+
+def _weaker(run: Run, sign: SignThen) -> str:
+    series = run.series.get(sign.series or "")
+    if series is None or sign.level is None or sign.noise is None or sign.better is None or not series.finite.any():
+        return ""
+    good = series.values[series.finite]
+    now = float(np.median(good[-max(1, len(good) // 10) :]))
+    gain = now - sign.level if sign.better == "up" else sign.level - now
+    margin = SPREAD * math.hypot(sign.noise, noise_of(good).sigma)
+    return f"{series.name} ends at {now:.4g}, then at {sign.level:.4g}" if gain > margin > 0 else ""
+
+
+def reached(run: Run, clock: str | None, name: str | None = None) -> float | None:
+    """How far a series (or any) has come on a clock."""
+    named = run.series.get(name or "")
+    chosen = [named] if named is not None else list(run.series.values())
+    ends = []
+    for series in chosen:
+        track = series.on(clock) if clock else None  # type: ignore[arg-type]
+        if track is not None and np.any(np.isfinite(track)):
+            ends.append(float(np.nanmax(track)))
+    return max(ends) if ends else None
+
+
+def _promise(run: Run, band: Band) -> PromiseCheck:
+    what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
+    series = run.series_named(band.metric)
+    track = None if series is None else series.on(band.clock)  # type: ignore[arg-type]
+    if series is None or track is None:
+        reason = "it is not logged" if series is None else f"it is not logged by {band.clock}"
+        return PromiseCheck(what, "cannot look", reason, band.source)
+    good = np.flatnonzero(np.isfinite(track))
+    if not len(good) or float(np.nanmax(track)) + 1e-9 < band.at - min(band.within, 0.5 * band.at) * 0.5:
+        now = f"{band.clock} {float(np.nanmax(track)):g}" if len(good) else "no value"
+        return PromiseCheck(what, "not yet", f"the run is at {now}", band.source)
+    value, at = _value_at(series, track, band)
+    saw = f"{value:.4g} at {at:g}"
+    inside = (
+        math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
+    )
+    return PromiseCheck(what, "kept" if inside else "broken", saw, band.source)
+
+
+def _value_at(series: Series, track: Any, band: Band) -> tuple[float, float]:
+    """The value nearest to the position; for a noisy score the median of five about it."""
+    order = np.argsort(np.abs(track - band.at), kind="stable")
+    nearest = int(order[0])
+    if series.quantity == "lr":
+        return float(series.values[nearest]), float(track[nearest])
+    about = np.sort(order[: min(5, len(order))])
+    return float(np.median(series.values[about])), float(track[nearest])
+
+
+def _edges(band: Band) -> str:
+    if band.low is not None and band.high is not None:
+        return f"between {band.low:.4g} and {band.high:.4g}"
+    return f"at least {band.low:.4g}" if band.low is not None else f"at most {band.high:.4g}"
+
+
+def _rung(run: Run, warnings: Sequence[Warn]) -> Iterator[str]:
+    """Thresholds of the plan that were passed, with the first place."""
+    for warning in warnings:
+        series = run.series_named(warning.metric)
+        track = None if series is None else series.on(warning.clock) if warning.clock else series.at  # type: ignore[arg-type]
+        if series is None or track is None:
+            continue
+        values = series.values
+        bad = ~np.isfinite(values) if warning.not_finite else np.zeros(len(values), dtype=bool)
+        if warning.above is not None:
+            bad |= values > warning.above
+        if warning.below is not None:
+            bad |= values < warning.below
+        if warning.after is not None:
+            bad &= track >= warning.after
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            yield f"{warning.metric} is {values[first]:.4g} at {track[first]:g}, and {int(bad.sum())} times in all: {warning.reason}"
+
+
+def _todo(
+    diagnosis: Diagnosis, plan: Plan, edits: Sequence[EditCheck], issues: Sequence[IssueCheck],
+    promises: Sequence[PromiseCheck], stale: bool,
+) -> tuple[str, ...]:  # fmt: skip
+    out: list[str] = []
+    if stale:
+        return ("Give the next run, not the one that the plan was made from.",)
+    missed = [e for e in edits if e.made is False]
+    if missed:
+        out.append(f"Start the run with the planned settings: {', '.join(f'{e.knob} {e.wanted}' for e in missed)}.")
+    refuted = [i for i in issues if i.status == "REFUTED"]
+    if refuted:
+        rules = [r.then for r in plan.contingencies if any(i.cause in r.then for i in refuted)]
+        out += list(dict.fromkeys(rules))[:2]
+        out.append("Diagnose the new run and fix it with --case, so that the refuted cause is not offered again.")
+    if any(i.status == "PARTIAL" for i in issues):
+        out.append("The cause is a part of it: diagnose the new run for what is left.")
+    waiting = [p for p in promises if p.status == "not yet"]
+    if not out and (waiting or any(i.status == "NOT YET" for i in issues)):
+        nearest = f" (next: {waiting[0].what})" if waiting else ""
+        out.append(f"Come back when the run has gone further{nearest}.")
+    if not out and any(p.status == "broken" for p in promises):
+        out.append("A promise is broken though its cause is mended: diagnose the new run.")
+    if not out:
+        out.append(
+            "Nothing: the plan is fulfilled."
+            if diagnosis.verdict == "sound"
+            else "Diagnose the new run: it is not sound yet."
+        )
+    return tuple(out)

@@ -1,0 +1,73 @@
+"""Commands that start the next run: the user's own launch line with the corrected file in its place.
+
+A command is offered only where the record holds the line and what it starts lies on disk; else the reader is
+told in words. A command that does not run costs more trust than none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from wheeltapper.config.edited import Edited
+from wheeltapper.run.model import Run
+
+_STARTS = re.compile(r"(^|\s)(python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun|uv|poetry)\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line to paste. `text` uses {new} for the folder of the fix until that is known."""
+
+    text: str
+    about: str
+
+    def at(self, folder: str) -> str:
+        return self.text.replace("{new}", folder)
+
+
+def launches(run: Run, edited: Sequence[Edited]) -> tuple[Command, ...]:
+    """How to start the next run, for each corrected file that a launch line is known for."""
+    out = []
+    for one in edited:
+        tree = next((t for t in run.configs if t.file == one.file and t.text is not None), None)
+        name = PurePath(one.file).name
+        folder = os.path.dirname(os.path.abspath(one.file))
+        if tree is not None and tree.kind == "command" and _runs_here(tree.get("script"), folder):
+            out.append(Command(f"cd {shlex.quote(folder)} && bash {{new}}/{shlex.quote(name)}", "start the next run"))
+            continue
+        line = _line_with(run, name)
+        if line is not None:
+            out.append(Command(line, "start the next run"))
+    return tuple(out)
+
+
+def _runs_here(script: object, folder: str) -> bool:
+    """Whether the program that a launch script starts is found from its folder."""
+    words = str(script).split() if script else []
+    return bool(words) and Path(folder, words[-1]).is_file()
+
+
+def _line_with(run: Run, config: str) -> str | None:
+    """The launch line that names this config, with the corrected one in its place."""
+    for tree in run.configs:
+        if tree.kind != "command" or tree.text is None:
+            continue
+        folder = os.path.dirname(os.path.abspath(tree.file))
+        if not _runs_here(tree.get("script"), folder):
+            continue
+        joined = re.sub(r"\\\r?\n\s*", " ", tree.text)
+        lines = [line.strip() for line in joined.splitlines() if config in line and _STARTS.search(line)]
+        if len(lines) != 1 or "$" in lines[0]:
+            continue
+        words = [w for w in lines[0].split() if PurePath(w.strip("'\"").split("=")[-1]).name == config]
+        if len(words) != 1:
+            continue
+        head, mark, _ = words[0].rpartition("=")
+        new = f"{head}{mark}{{new}}/{config}"
+        return f"cd {shlex.quote(folder)} && {lines[0].replace(words[0], new)}"
+    return None

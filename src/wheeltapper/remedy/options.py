@@ -1,0 +1,281 @@
+"""The three ways on: A use what there is, B train again, C resume. What each costs, risks and would prove.
+
+A way that is not open is shown as such, with the reason. People pick the cheapest that looks open; a checkpoint
+that was never saved, or a resume that restores the old rate, costs them a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from wheeltapper.audit.length import length_of
+from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.finding import Edit, Finding
+from wheeltapper.remedy.choose import Choice, Treatment
+from wheeltapper.remedy.pace import Pace, hours_words, pace_of
+from wheeltapper.remedy.plan import Option as Letter
+from wheeltapper.remedy.resumes import resume_test
+from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.signals import Signals
+from wheeltapper.signals.statistics import badness, noise_of
+
+# Signs by which a score says nothing about the model, or the model nothing about the data.
+WORTHLESS = (
+    "at-chance",
+    "at-prior",
+    "never-left-zero",
+    "below-baseline",
+    "worse-than-trivial",
+    "constant-metric",
+    "impossible-value",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way on. `length` is what is still to be trained, on `clock`; None: unknown."""
+
+    letter: Letter
+    title: str
+    possible: bool
+    why: str  # why it is valid, or why it is not open
+    length: float | None = None
+    clock: str | None = None
+    hours: float | None = None
+    cost: str = ""
+    risk: str = ""
+    proves: str = ""
+    checkpoint: str | None = None
+    at: float | None = None
+    edits: tuple[Edit, ...] = ()
+    todo: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Where the trouble begins, on the clock of the plan; `at` None: from the first step."""
+
+    at: float | None
+    clock: str | None
+    words: str
+
+
+def options_of(diagnosis: Diagnosis, choice: Choice) -> tuple[Option, Option, Option]:
+    """A, B and C, whether open or not."""
+    pace = pace_of(diagnosis.run, diagnosis.progress.clock)
+    return _quick(diagnosis), _retrain(diagnosis, choice, pace), _resume(diagnosis, choice, pace)
+
+
+def _quick(diagnosis: Diagnosis) -> Option:
+    title = "Use the best checkpoint there is"
+    best = diagnosis.best
+    if best is None:
+        judged = [v for v in diagnosis.validity if v.valid == "no"]
+        why = f"no score can be believed: {judged[0].why}" if judged else "no valid score on held-out data is logged"
+        return Option("A", title, False, f"{why}, so no checkpoint can be called the best")
+    nothing = worthless(diagnosis.findings, best.metric, best.step)
+    if nothing is not None:
+        return Option("A", title, False, f"the best {best.metric} is worth nothing: {nothing.summary}")
+    if best.path is None or not best.exists:
+        return Option("A", title, False, f"{best.why}; the best was {best.metric} {best.value:.4g}")
+    file = next((c for c in diagnosis.run.checkpoints if c.path == best.path), None)
+    onset = onset_of(diagnosis, ())
+    spot = None if file is None else position(file, onset.clock, diagnosis.run)
+    if onset.at is not None and spot is not None and spot > onset.at:
+        return Option(
+            "A", title, False,
+            f"the nearest file, {best.path}, is of {onset.clock} {spot:g}, after the trouble began ({onset.words})",
+        )  # fmt: skip
+    return Option(
+        "A", title, True, best.why,
+        length=0.0, hours=0.0, cost="nothing is trained",
+        risk=_selection(diagnosis), proves="nothing about the cause; it saves what was learned",
+        checkpoint=best.path, at=spot,
+        todo=(f"Evaluate {best.path} once on data that did not choose it.",),
+    )  # fmt: skip
+
+
+def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Finding | None:
+    """The finding by which a score, at its best, says nothing about the model."""
+    for f in findings:
+        if (
+            f.severity == "ill"
+            and f.id in WORTHLESS
+            and f.series == metric
+            and (at is None or f.onset is None or f.onset <= at)
+        ):
+            return f
+    return None
+
+
+def _selection(diagnosis: Diagnosis) -> str:
+    """How much of the best value is luck: the best of k equal evaluations lies above their mean (ST-03)."""
+    best = diagnosis.best
+    series = None if best is None else diagnosis.run.series.get(best.metric)
+    if best is None or series is None:
+        return "a best value is chosen by luck as well; expect less on new data"
+    bad = badness(series.values[series.finite], series.better)
+    sigma = noise_of(bad).sigma
+    equal = int(np.sum(bad <= bad.min() + 2 * sigma))
+    if equal < 2 or sigma == 0:
+        return "one evaluation chose it; expect a little less on new data"
+    # Blom's approximation of the expected largest of k normal values.
+    luck = sigma * NormalDist().inv_cdf((equal - 0.375) / (equal + 0.25))
+    fair = best.value + (luck if series.better == "down" else -luck)
+    return (
+        f"chosen among {equal} evaluations that are equal within noise: expect about {fair:.4g}, not {best.value:.4g}"
+    )
+
+
+def _retrain(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
+    title = "Train again with the corrected settings"
+    code = choice.by("code")
+    progress = diagnosis.progress
+    length = planned_total(diagnosis) or progress.at
+    hours = None if pace is None or length is None else pace.hours(length)
+    cost = _cost(length, progress.clock, hours, pace)
+    if not choice.edits:
+        return Option("B", title, False, _no_config(choice), length, progress.clock, hours, cost)
+    tried = [t for t in choice.by("apply", "try") if not t.proved]
+    todo = tuple(f"Before it: {t.remedy.text} ({', '.join(map(str, t.places[:2])) or t.cause})" for t in code)
+    return Option(
+        "B", title, True,
+        "each changed setting exists and differs from now, nothing shows that the run ignores it, and the file loads",
+        length, progress.clock, hours, cost,
+        risk=_risk(tried, code), proves=_proves(choice), edits=choice.edits, todo=todo,
+    )  # fmt: skip
+
+
+def _no_config(choice: Choice) -> str:
+    code = choice.by("code")
+    if code:
+        where = ", ".join(str(p) for p in code[0].places[:2])
+        return f"no setting mends this, the code does: {code[0].remedy.text}" + (f" ({where})" if where else "")
+    if choice.by("open"):
+        return "no cause is sure enough to change a setting for it; its trial comes first"
+    if choice.left:
+        return f"no remedy is left: {choice.left[0].why}"
+    return "no known cause explains this, so there is no setting to change"
+
+
+def _risk(tried: Sequence[Treatment], code: Sequence[Treatment]) -> str:
+    if code:
+        return "the settings alone do not mend what the code does; without the code change this run is ill as well"
+    if tried:
+        t = tried[0]
+        return f"{t.cause} has {t.probability:.0%}: in {1 - t.probability:.0%} of such cases something else is the cause and this run fails too"
+    return "the whole length is trained before the last promise is known"
+
+
+def _proves(choice: Choice) -> str:
+    told = [f"{t.cause}, if {t.remedy.predicts}" for t in choice.by("apply", "try") if t.remedy.predicts]
+    return "; ".join(told[:3])
+
+
+def _resume(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
+    title = "Resume before the trouble began"
+    treated = choice.by("apply", "try", "code")
+    if not treated:
+        return Option("C", title, False, "nothing would be changed, so it would go the same way")
+    deaf = next((f for f in diagnosis.findings if f.id == "resume-never-loaded"), None)
+    if deaf is not None:
+        return Option("C", title, False, f"this script does not resume: {deaf.summary}")
+    onset = onset_of(diagnosis, treated)
+    if onset.at is None:
+        return Option("C", title, False, f"there is no sound stretch to resume from: {onset.words}")
+    files = [
+        (spot, c)
+        for c in diagnosis.run.checkpoints
+        if c.exists and (spot := position(c, onset.clock, diagnosis.run)) is not None
+    ]
+    before = [(spot, c) for spot, c in files if spot < onset.at]
+    if not before:
+        return Option("C", title, False, _no_file(diagnosis.run, onset, files))
+    spot = max(s for s, _ in before)
+    file = max((c for s, c in before if s == spot), key=lambda c: len(c.kinds))
+    progress = diagnosis.progress
+    total = planned_total(diagnosis)
+    length = None if total is None or progress.clock != onset.clock else total - spot
+    hours = None if pace is None or length is None else pace.hours(length)
+    checks = resume_test(diagnosis.run, file.path, choice.edits)
+    failed = next((check for check in checks if check.ok is False), None)
+    if failed is not None:
+        return Option("C", title, False, f"{file.path} ({onset.clock} {spot:g}): not that {failed.name}: {failed.text}")
+    unsure = [f"not known whether {check.name}: {check.text}" for check in checks if check.ok is None]
+    sure = "; ".join(check.text for check in checks[1:] if check.ok)
+    return Option(
+        "C", title, True,
+        f"the last checkpoint before {onset.words}, at {onset.clock} {spot:g}; {sure}",
+        length, progress.clock, hours, _cost(length, progress.clock, hours, pace),
+        risk="; ".join([*unsure, _risk([t for t in treated if not t.proved], choice.by("code"))]),
+        proves=_proves(choice), checkpoint=file.path, at=spot, edits=choice.edits,
+    )  # fmt: skip
+
+
+def _no_file(run: Run, onset: Onset, files: Sequence[tuple[float, Checkpoint]]) -> str:
+    if files:
+        first = min(spot for spot, _ in files)
+        return f"no checkpoint from before {onset.words}: the first that lies here is of {onset.clock} {first:g}"
+    said = sum(not c.exists for c in run.checkpoints)
+    if said:
+        return f"no checkpoint lies here; the log names {said}, of which none was found on disk"
+    return "no checkpoint lies here"
+
+
+def planned_total(diagnosis: Diagnosis) -> float | None:
+    """The length that the run really has on the clock of its log; a declared one may never be reached."""
+    progress = diagnosis.progress
+    if progress.clock != "step" or not any(f.id == "run-shorter-than-declared" for f in diagnosis.findings):
+        return progress.total
+    knobs = Signals(diagnosis.run).maybe("knobs")
+    if knobs is None:
+        return progress.total
+    length = length_of(knobs, diagnosis.run.facts)
+    counts_micro = "run.total_steps" in knobs and knobs["run.total_steps"].unit == "micro_steps"
+    if length.total is None:
+        return progress.total
+    return float(length.total * (length.accumulation if counts_micro else 1.0))
+
+
+def onset_of(diagnosis: Diagnosis, treated: Sequence[Treatment]) -> Onset:
+    """Where what is treated (or, without any, what is ill) begins. A crash begins at the end of the record."""
+    signs = [f for t in treated for f in t.signs] if treated else [f for f in diagnosis.findings if f.severity == "ill"]
+    progress = diagnosis.progress
+    if not signs:
+        return Onset(None, progress.clock, "the record does not say when it began")
+    if all(f.id in ("crashed", "onecycle-overrun") for f in signs) and progress.at is not None:
+        return Onset(progress.at, progress.clock, "the crash")
+    proved = next((f for f in signs if f.onset is None), None)
+    if proved is not None:
+        return Onset(None, progress.clock, f"{proved.id} acts from the first step")
+    first = min(signs, key=lambda f: f.onset or 0.0)
+    series = diagnosis.run.series.get(first.series or "")
+    if series is not None and len(series) and first.onset is not None and first.onset <= float(np.nanmin(series.at)):
+        return Onset(None, first.clock, f"{first.id} is there from the first value on")
+    return Onset(first.onset, first.clock, f"the onset of {first.id} ({first.clock} {first.onset:g})")
+
+
+def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:
+    """Where a checkpoint lies on a clock, where the record lets us say."""
+    per_epoch = run.fact("steps_per_epoch")
+    step, epoch = checkpoint.step, checkpoint.epoch
+    if clock == "epoch":
+        return epoch if epoch is not None else (step / per_epoch if step is not None and per_epoch else None)
+    if clock in ("step", "micro_step"):
+        return step if step is not None else (epoch * per_epoch if epoch is not None and per_epoch else None)
+    return None
+
+
+def _cost(length: float | None, clock: str | None, hours: float | None, pace: Pace | None) -> str:
+    if length is None or clock is None:
+        return "length unknown: the record does not say how long the run was planned"
+    words = f"{length:,.10g} {clock.replace('_', '-')}s, {hours_words(hours)}"
+    return (
+        f"{words} at the pace of this run ({pace.source})"
+        if pace is not None
+        else f"{words}: the record holds no wall clock"
+    )

@@ -1,0 +1,421 @@
+"""Runs a plan on an engine: submits repeats, reads along, decides after each, and can be killed at any moment.
+
+Nothing is kept in memory that the ledger does not know: a driver that starts on an old ledger goes on where the
+last one stopped. A repeat that ended is never run again; one that was under way is run again in a new folder.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wheeltapper import __version__
+from wheeltapper.config.tree import ConfigTree
+from wheeltapper.errors import InputError
+from wheeltapper.run.gather import read_runs
+from wheeltapper.trial import CONFIG
+from wheeltapper.trial.compare import decide_all
+from wheeltapper.trial.engines import STDOUT_FILE, Engine, Event, exit_code_left
+from wheeltapper.trial.judge import bias_of, in_order, rung_of
+from wheeltapper.trial.ledger import (
+    LEDGER_FILE,
+    Attempt,
+    Books,
+    Ledger,
+    books_of,
+    fold,
+    hash_of,
+    outcome_record,
+    verdict_record,
+)  # fmt: skip
+from wheeltapper.trial.measure import beyond_recovery, look, measure, same_curve
+from wheeltapper.trial.model import Arm, Outcome
+from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
+from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
+from wheeltapper.trial.read import WHICH_FOLDER, plan_in
+
+ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
+FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
+HUNG = 10.0  # times as long as the control took: it hangs
+LOOK_SHARE = 0.01  # of the driver's time goes into reading along
+LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
+LEFT_OVER = 3  # times as many repeats as planned may go to an arm that the others leave room for
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One repeat, for a bar on the screen."""
+
+    arm: str
+    seed: int
+    state: str  # waits · runs · done · failed · stopped
+    share: float
+    note: str = ""
+
+
+Show = Callable[[Sequence[Row], Books], None]
+
+
+@dataclass(slots=True)
+class _Live:
+    """What this process knows of an attempt under way; all of it can be lost."""
+
+    attempt: Attempt
+    started: float | None = None  # time.time() of the start
+    position: float = 0.0
+    next_look: float = 0.0
+    ending: str = ""  # why we ended it ourselves: "length", "gone", "decided"
+
+
+def start_trial(plan: TrialPlan, folder: Path, engine: Engine, *, show: Show | None = None) -> Books:
+    """Begin a trial in a new folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Ledger(folder) as ledger:
+        if ledger.records:
+            raise InputError(f"{folder} holds a trial already.", do=f"Go on with it: wheeltapper trial resume {folder}")
+        save_plan(plan, folder)
+        ledger.add("plan", plan=plan_object(plan))
+        return Driver(plan, folder.resolve(), ledger, engine, show).run()
+
+
+def resume_trial(folder: Path, engine: Engine, *, budget: float | None = None, show: Show | None = None) -> Books:
+    """Go on with a trial: finished repeats count, what was under way is done again. `budget` replaces the old one."""
+    if not (folder / LEDGER_FILE).is_file():
+        raise InputError(f"{folder} holds no trial.", do=WHICH_FOLDER)
+    with Ledger(folder) as ledger:
+        plan = plan_in(ledger.records, folder)
+        plan = plan if budget is None else replace(plan, budget=budget)
+        _unchanged(plan)
+        return Driver(plan, folder.resolve(), ledger, engine, show).run()
+
+
+def _unchanged(plan: TrialPlan) -> None:
+    """Repeats before and after an edit of code or config are not repeats of one thing."""
+    for kind in ("config", "code"):
+        for file, known in plan.hashes.get(kind, {}).items():
+            if known is not None and hash_of(file) != known:
+                raise InputError(
+                    f"{file} has changed since the trial began.",
+                    do="Put it back, or begin another trial: what ran before and after cannot be compared.",
+                )
+
+
+class Driver:
+    """One session of work on a trial."""
+
+    def __init__(self, plan: TrialPlan, folder: Path, ledger: Ledger, engine: Engine, show: Show | None) -> None:
+        self.plan, self.folder, self.ledger, self.engine, self.show = plan, folder, ledger, engine, show
+        self.books = books_of(ledger.records)
+        self.live: dict[str, _Live] = {}
+        self.durations: list[float] = [
+            r["seconds"] for r in ledger.records if r["kind"] == "ended" and r.get("outcome") and r.get("seconds")
+        ]
+        self.over = ""  # why nothing more is submitted
+        self._configs: tuple[tuple[ConfigTree, ...], tuple[str, ...]] | None = None
+        self._shown = 0.0
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self) -> Books:
+        try:
+            self._tell(
+                "session", pid=os.getpid(), host=socket.gethostname(), version=__version__, engine=self.engine.name
+            )
+            self._recover()
+            self._decide()
+            while True:
+                self._submit()
+                if not self.books.open:
+                    break
+                for event in self.engine.poll(self._patience()):
+                    self._handle(event)
+                self._read_along()
+                self._draw()
+            self._close()
+            self._draw(force=True)
+        finally:
+            self.engine.close()
+        return self.books
+
+    def _tell(self, kind: str, **content: object) -> None:
+        """Into the ledger first, and from there into the books: the books never know more than the ledger."""
+        fold(self.books, self.ledger.add(kind, **content))
+
+    def _recover(self) -> None:
+        """Attempts that the last session left open: those that ended by themselves count, the others are lost."""
+        if not self.books.open:
+            return
+        from wheeltapper.trial.engines.local import sweep
+
+        sweep(set(), below=str(self.folder))
+        for attempt in list(self.books.open.values()):
+            code = exit_code_left(attempt.out)
+            if code is not None:
+                self._settle(attempt, code, "", None, recovered=True)
+            else:
+                self._tell("lost", job=attempt.job, why="the driver was gone")
+                clear_copy(Path(attempt.out))
+
+    # ------------------------------------------------------------------ what to run next
+
+    def _submit(self) -> None:
+        """Keep the engine fed a little ahead, so that no slot waits while a record is read."""
+        while not self.over and len(self.books.open) < 2 * self.engine.room():
+            chosen = self._next()
+            if chosen is None or not self._affordable():
+                return
+            self._send(*chosen)
+
+    def _next(self) -> tuple[Arm, int] | None:
+        """The next repeat, round by round: the control before the arms, undecided arms only."""
+        plan, books = self.plan, self.books
+        open_ = {(a.arm, a.seed) for a in books.open.values()}
+        undecided = [arm for arm in plan.tried if self._undecided(arm.id)]
+        if not undecided:
+            return None
+        control = books.outcomes.get("control", {})
+        for index in range(LEFT_OVER * len(plan.seeds)):
+            seed = plan.seeds[0] + index
+            if index >= len(plan.seeds) and not self._left_over(index, len(undecided)):
+                return None
+            arms = [plan.arm("control"), *([plan.arm("aa")] if index < plan.aa else []), *undecided]
+            for arm in arms:
+                key = (arm.id, seed)
+                if key in open_ or key in books.failed or seed in books.outcomes.get(arm.id, {}):
+                    continue
+                if index >= 1 and arm.kind not in ("control", "aa") and not control:
+                    return None  # before a second round, the control must have shown what it does
+                return arm, seed
+        return None
+
+    def _undecided(self, arm_id: str) -> bool:
+        verdict = self.books.verdicts.get(arm_id)
+        return arm_id not in self.books.abandoned and (verdict is None or verdict.answer == "cannot-tell")
+
+    def _left_over(self, index: int, undecided: int) -> bool:
+        """Whether the arms decided early leave enough of the planned repeats for one more round."""
+        started = len(self.books.tries)
+        more = [v.more for a in self.plan.tried if self._undecided(a.id) and (v := self.books.verdicts.get(a.id))]
+        told = [m for m in more if m is not None]
+        return bool(told) and started + min(told) * (1 + undecided) <= self.plan.cost.most and index < 1000
+
+    def _affordable(self) -> bool:
+        """Within the budget, counting what runs and what this repeat will take."""
+        budget = self.plan.budget
+        if budget is None:
+            return True
+        each = statistics.median(self.durations) if self.durations else self.plan.cost.each or 0.0
+        if self.books.seconds + each * (len(self.books.open) + 1) > budget and (self.durations or self.books.open):
+            if not self.books.open:
+                self.over = "the budget is spent"
+            return False
+        return True
+
+    def _send(self, arm: Arm, seed: int) -> None:
+        number = self.books.tries.get((arm.id, seed), 0) + 1
+        name = f"s{seed}" if number == 1 else f"s{seed}.try{number}"
+        folder = self.folder / "arms" / arm.id / name
+        job = prepare(self._command(), self._setting(arm, seed), f"{arm.id}-{name}", folder, *self._read_configs())
+        attempt = Attempt(job.id, arm.id, seed, number, str(folder))
+        # Written before it is started: what is not in the ledger has not been started.
+        self._tell(
+            "submitted", job=job.id, arm=arm.id, seed=seed, attempt=number, out=str(folder), command=job.command,
+            config=hash_of(Path(job.cwd) / job.env[CONFIG]) if CONFIG in job.env else None,
+        )  # fmt: skip
+        self.live[job.id] = _Live(attempt)
+        self.engine.submit(job)
+
+    def _command(self) -> Command:
+        command = self.plan.command
+        if command.timeout is None and self.durations:
+            command = replace(command, timeout=max(60.0, HUNG * statistics.median(self.durations)))
+        return command
+
+    def _setting(self, arm: Arm, seed: int) -> Setting:
+        plan = self.plan
+        span = plan.length - plan.fork.step
+        steps = span if plan.clock != "epoch" else span * plan.per_epoch if plan.per_epoch else None
+        epochs = span if plan.clock == "epoch" else span / plan.per_epoch if plan.per_epoch else None
+        return Setting(seed, steps, epochs, plan.fork.path, arm.edits, plan.knobs)
+
+    def _read_configs(self) -> tuple[tuple[ConfigTree, ...], tuple[str, ...], dict[str, object]]:
+        if self._configs is None:
+            runs = read_runs(self.plan.run)
+            run = next((r for r in runs if r.name == self.plan.name), runs[0])
+            self._configs = (run.configs, run.formats)
+        return (*self._configs, self.plan.knobs)
+
+    # ------------------------------------------------------------------ what happened
+
+    def _handle(self, event: Event) -> None:
+        live = self.live.get(event.id)
+        if live is None:
+            return
+        if event.kind == "started":
+            live.started = event.at
+            self.ledger.add("started", job=event.id, where=event.where)
+            return
+        del self.live[event.id]
+        seconds = None if live.started is None else event.at - live.started
+        if event.kind == "lost":
+            self._lost(live.attempt, event.why or "lost", seconds)
+        elif live.ending == "decided" or (event.why == "cancelled" and not live.ending):
+            self._tell("lost", job=event.id, why=live.ending or "cancelled", seconds=seconds)
+            clear_copy(Path(live.attempt.out))
+        else:
+            self._settle(live.attempt, event.code, event.why, seconds, ending=live.ending, where=event.where)
+            self._decide()
+
+    def _lost(self, attempt: Attempt, why: str, seconds: float | None) -> None:
+        gone = attempt.number >= ATTEMPTS
+        self._tell("lost", job=attempt.job, why=why, seconds=seconds, failed=gone)
+        clear_copy(Path(attempt.out))
+        if gone:
+            self._give_up_on(attempt.arm)
+
+    def _settle(
+        self, attempt: Attempt, code: int | None, why: str, seconds: float | None, *, ending: str = "",
+        recovered: bool = False, where: str = "",
+    ) -> None:  # fmt: skip
+        """Read the outcome of a repeat that ended and write it down; from then on it is counted."""
+        plan = self.plan
+        ended_well = code == 0 or bool(ending)
+        upto = plan.length if plan.cut else None
+        outcome = measure(
+            Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well
+        )  # fmt: skip
+        whole = outcome.steps >= plan.length or ended_well
+        usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
+        told = {"job": attempt.job, "code": code, "why": why or ending, "seconds": seconds, "where": where}
+        if recovered:
+            told["recovered"] = True
+        if usable:
+            if seconds is not None and not ending:
+                self.durations.append(seconds)
+            self._tell("ended", **told, outcome=outcome_record(outcome))
+            clear_copy(Path(attempt.out))
+            return
+        self._tell("ended", **told, failed=True, note=outcome.note, tail=tail_of(attempt.out))
+        self._give_up_on(attempt.arm)
+
+    def _give_up_on(self, arm: str) -> None:
+        failures, counted = self.books.failures.get(arm, 0), len(self.books.outcomes.get(arm, {}))
+        if arm == "control" and not counted:
+            self._stop("the control does not run: nothing can be compared with it")
+        elif failures >= FAILURES and failures > counted and arm not in self.books.abandoned:
+            self._tell("abandoned", arm=arm, why=f"{failures} of its repeats ended without an outcome")
+            if arm == "control":
+                self._stop("the control fails more often than it runs")
+
+    def _read_along(self) -> None:
+        """Look into the records of what is running: cut at the planned length, stop what is beyond recovery."""
+        now = time.monotonic()
+        for live in list(self.live.values()):
+            if live.started is None or live.ending or now < live.next_look:
+                continue
+            if live.next_look == 0.0:
+                live.next_look = now + LOOK_EVERY
+                continue
+            began = time.monotonic()
+            reading = look(Path(live.attempt.out), self.plan.rule.metric, self.plan.clock)
+            live.position = reading.position
+            cost = time.monotonic() - began
+            live.next_look = time.monotonic() + max(LOOK_EVERY, cost / LOOK_SHARE)
+            if self.plan.cut and reading.position > self.plan.length:
+                live.ending = "length"
+            elif self.plan.rule.kind == "symptom" and reading.run is not None and beyond_recovery(reading.run):
+                live.ending = "gone"
+            if live.ending:
+                self.engine.cancel(live.attempt.job)
+
+    # ------------------------------------------------------------------ what it means
+
+    def _decide(self) -> None:
+        plan, books = self.plan, self.books
+        control = in_order(books.outcomes.get("control", {}))
+        if not control or self.over:
+            return
+        if self._seed_does_nothing(control):
+            self._stop("two seeds gave the same run to the last bit: the seed does not reach the training")
+            return
+        told = [o.broke for o in control if o.broke is not None]
+        if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
+            self._stop("the control does not show the symptom again: nothing can be concluded")
+        arms = {arm.id: in_order(books.outcomes.get(arm.id, {})) for arm in plan.tried}
+        arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
+        aa = in_order(books.outcomes.get("aa", {}))
+        bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
+        for name, verdict in decide_all(control, arms, plan.rule, aa=aa, bias=bias).items():
+            known = books.verdicts.get(name)
+            if known is not None and known.answer != "cannot-tell":
+                continue  # decided once: more repeats were not bought to look again
+            if known != verdict:
+                self._tell("verdict", arm=name, verdict=verdict_record(verdict))
+            if verdict.answer != "cannot-tell":
+                self._free(name)
+        if not any(self._undecided(arm.id) for arm in plan.tried):
+            self._stop("every arm is decided")
+
+    def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
+        told = [o for o in control if len(o.curve) >= 2]
+        return len(told) >= 2 and any(same_curve(told[0], other) for other in told[1:])
+
+    def _free(self, arm: str) -> None:
+        """An arm is decided: what still runs of it is stopped, and its share goes to the others."""
+        for live in self.live.values():
+            if live.attempt.arm == arm and not live.ending:
+                live.ending = "decided"
+                self.engine.cancel(live.attempt.job)
+
+    def _stop(self, why: str) -> None:
+        """Submit nothing more, and end what runs."""
+        self.over = self.over or why
+        for live in self.live.values():
+            if not live.ending:
+                live.ending = "decided"
+                self.engine.cancel(live.attempt.job)
+
+    def _close(self) -> None:
+        """The last word on each arm: its verdict with the rung of the ladder that was reached."""
+        for arm in self.plan.tried:
+            verdict = self.books.verdicts.get(arm.id)
+            if verdict is not None:
+                rung = rung_of(self.plan, self.books, self.ledger.records, arm, verdict)
+                if rung != verdict.rung:
+                    self._tell("verdict", arm=arm.id, verdict=verdict_record(replace(verdict, rung=rung)))
+            elif arm.id not in self.books.abandoned:
+                self._tell("abandoned", arm=arm.id, why=self.over or "nothing came out of it")
+        self._tell("closed", why=self.over or "the planned repeats are done", seconds=self.books.seconds)
+
+    # ------------------------------------------------------------------ seen from outside
+
+    def _patience(self) -> float:
+        soonest = min((live.next_look for live in self.live.values() if live.next_look), default=0.0)
+        wait = soonest - time.monotonic() if soonest else LOOK_EVERY
+        return min(max(wait, 0.02), 0.25 if self.show else LOOK_EVERY)
+
+    def _draw(self, *, force: bool = False) -> None:
+        now = time.monotonic()
+        if self.show is None or (now - self._shown < 0.2 and not force):
+            return
+        self._shown = now
+        span = max(self.plan.length - self.plan.fork.step, 1e-9)
+        rows = []
+        for live in self.live.values():
+            share = min(1.0, max(0.0, (live.position - self.plan.fork.step) / span))
+            rows.append(Row(live.attempt.arm, live.attempt.seed, "waits" if live.started is None else "runs", share))
+        self.show(rows, self.books)
+
+
+def tail_of(out: str, most: int = 2000) -> str:
+    """The end of what a job printed."""
+    try:
+        data = (Path(out) / STDOUT_FILE).read_bytes()
+    except OSError:
+        return ""
+    return data[-most:].decode("utf-8", errors="replace")

@@ -1,0 +1,61 @@
+"""From the books of a trial to its last word: fairness of the rates, the rung of the ladder, bits for the diagnosis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from wheeltapper.trial.compare import Bias, decide, ladder, rate_bias
+from wheeltapper.trial.exact import trend_p
+from wheeltapper.trial.ledger import Books, Record
+from wheeltapper.trial.model import Arm, Outcome, Rule, Rung, Verdict
+from wheeltapper.trial.plan import TrialPlan
+
+
+def in_order(outcomes: Mapping[int, Outcome]) -> list[Outcome]:
+    return [outcomes[seed] for seed in sorted(outcomes)]
+
+
+def bias_of(control: Sequence[Outcome], arm: Sequence[Outcome]) -> Bias:
+    """Whether the learning rates at the end favour one side (TRL-09), where they were logged."""
+    one = next((o.rates for o in control if o.rates), None)
+    two = next((o.rates for o in arm if o.rates), None)
+    return "" if one is None or two is None else rate_bias(one, two)
+
+
+def rung_of(plan: TrialPlan, books: Books, records: Sequence[Record], arm: Arm, verdict: Verdict) -> Rung:
+    """How far up the ladder an arm came. Put back: repeats of the control that began after one of the arm had ended
+    must break again (A, B, A in time, so that a machine that changed in between is not taken for the cure)."""
+    outcomes, control = books.outcomes.get(arm.id, {}), books.outcomes.get("control", {})
+    times = times_of(records)
+    ended = min((times[arm.id, seed][1] for seed in outcomes if (arm.id, seed) in times), default=math.inf)
+    late = [o for seed, o in sorted(control.items()) if times.get(("control", seed), (0.0, 0.0))[0] >= ended]
+    again = decide(late, in_order(outcomes), replace(plan.rule, arms=1)) if late else None
+    half = books.outcomes.get(f"{arm.id}.half", {})
+    dose_p = _dose_p(plan.rule, control, half, outcomes) if half else None
+    placebo = next((books.verdicts[a.id] for a in plan.tried if a.kind == "placebo" and a.id in books.verdicts), None)
+    return ladder(verdict, again=again, dose_p=dose_p, placebo=placebo, alpha=plan.rule.alpha)
+
+
+def _dose_p(rule: Rule, *doses: Mapping[int, Outcome]) -> float | None:
+    """One block per seed, from no dose to the full one, larger is better; a broken run is worse than any number."""
+    sign = 1.0 if rule.better == "up" else -1.0
+    blocks = []
+    for seed in sorted(set.intersection(*(set(d) for d in doses))):
+        values = [d[seed].value for d in doses]
+        if all(v is not None for v in values):
+            blocks.append([sign * v if v is not None and math.isfinite(v) else -math.inf for v in values])
+    return trend_p(blocks) if blocks else None
+
+
+def times_of(records: Sequence[Record]) -> dict[tuple[str, int], tuple[float, float]]:
+    """When each counted repeat started and ended."""
+    sent = {r["job"]: (r["arm"], r["seed"], r["at"]) for r in records if r["kind"] == "submitted"}
+    began: dict[str, float] = {r["job"]: r["at"] for r in records if r["kind"] == "started"}
+    out: dict[tuple[str, int], tuple[float, float]] = {}
+    for r in records:
+        if r["kind"] == "ended" and r.get("outcome") and r["job"] in sent:
+            arm, seed, at = sent[r["job"]]
+            out[arm, seed] = (float(began.get(r["job"]) or at), float(r["at"]))
+    return out

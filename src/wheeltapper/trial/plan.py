@@ -1,0 +1,290 @@
+"""The plan of a trial: arms, rule, fork, length, seeds and cost, all decided and written down before anything runs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wheeltapper import __version__
+from wheeltapper.config.edit import editable, plan_edits
+from wheeltapper.config.knobs import KNOBS, Knobs
+from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.errors import InputError, RefusedEdit
+from wheeltapper.finding import Edit
+from wheeltapper.signals import Signals
+from wheeltapper.trial import design
+from wheeltapper.trial.arms import Wish, arms_of
+from wheeltapper.trial.ledger import hash_of
+from wheeltapper.trial.model import Arm, Fork, Rule
+from wheeltapper.trial.power import first_guess
+from wheeltapper.trial.protocol import Command, check_command, holes
+
+PLAN_FILE = "plan.json"
+AA_PAIRS = 2  # A/A repeats: one tells whether the run repeats to the bit, two give a spread
+HASHED_PACKAGES = ("torch", "numpy", "jax", "tensorflow", "lightning", "transformers", "accelerate", "timm")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Machine time. `each` None: the record tells no time; the first control will."""
+
+    each: float | None  # seconds of one repeat
+    fewest: int  # repeats if everything is decided as early as it can be
+    most: int  # repeats if nothing is decided
+
+    @property
+    def least_seconds(self) -> float | None:
+        return None if self.each is None else self.each * self.fewest
+
+    @property
+    def most_seconds(self) -> float | None:
+        return None if self.each is None else self.each * self.most
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """All that the driver needs; nothing in it changes while the trial runs."""
+
+    run: str
+    name: str
+    command: Command
+    arms: tuple[Arm, ...]
+    rule: Rule
+    fork: Fork
+    clock: str
+    length: float  # position up to which an arm runs
+    length_why: str
+    cut: bool  # whether arms are stopped there; else they end by themselves
+    seeds: tuple[int, ...]
+    aa: int
+    cost: Cost
+    seed_way: str  # how the seed reaches the training
+    knobs: dict[str, Any] = field(default_factory=dict)  # values of the knobs that command and seed need
+    per_epoch: float | None = None
+    notes: tuple[str, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()  # causes that are not tried, and why
+    budget: float | None = None
+    hashes: dict[str, Any] = field(default_factory=dict)
+    headline: str = ""
+
+    def arm(self, arm_id: str) -> Arm:
+        return next(arm for arm in self.arms if arm.id == arm_id)
+
+    @property
+    def tried(self) -> tuple[Arm, ...]:
+        """The arms that are compared with the control."""
+        return tuple(arm for arm in self.arms if arm.kind not in ("control", "aa"))
+
+
+def save_plan(plan: TrialPlan, folder: Path) -> None:
+    text = msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    (folder / PLAN_FILE).write_bytes(text + b"\n")
+
+
+def plan_object(plan: TrialPlan) -> Any:
+    return msgspec.to_builtins(plan)
+
+
+def plan_from(record: Any) -> TrialPlan:
+    return msgspec.convert(record, TrialPlan)
+
+
+def make_plan(diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish) -> TrialPlan:
+    """Everything decided. Raises InputError where the question cannot be put to trial."""
+    check_command(command_text)
+    run = diagnosis.run
+    knobs: Knobs | None = Signals(run).maybe("knobs")
+    command = _command(diagnosis, command_text, wish)
+    arms, left = arms_of(diagnosis, command, wish, knobs)
+    edits = [edit for arm in arms for edit in arm.edits]
+    symptom = design.leading_symptom(diagnosis, wish.symptom)
+    if diagnosis.verdict == "sound" and any(arm.cause for arm in arms):
+        raise InputError(
+            "the run is sound: there is no symptom whose cause could be tried.",
+            do="To measure what a change does all the same, give it as --set knob=value.",
+        )
+    metric = design.choose_metric(diagnosis, symptom, wish.metric)
+    clock = diagnosis.progress.clock or metric.clock
+    rule = design.choose_rule(
+        symptom, metric, arms=len(arms), alpha=wish.alpha, repeats=wish.repeats, delta=wish.delta,
+        better=wish.better,
+    )  # fmt: skip
+    fork = design.choose_fork(diagnosis, clock, edits, "resume" in holes(command_text))
+    length, why = design.choose_length(diagnosis, rule, clock, fork, edits, wish.steps)
+    seed = knobs.value("run.seed") if knobs is not None else None
+    first = seed if isinstance(seed, int) else 1
+    seeds = tuple(first + i for i in range(rule.most_pairs))
+    pace = design.seconds_per(run, clock)
+    fewest = first_guess(rule)
+    control = Arm("control", "control", "nothing changed; it must show the symptom again")
+    again = Arm("aa", "aa", "the control once more with the same seeds: how far two equal runs differ")
+    return TrialPlan(
+        run=run_path,
+        name=run.name,
+        command=command,
+        arms=(control, again, *arms),
+        rule=rule,
+        fork=fork,
+        clock=clock,
+        length=length,
+        length_why=why,
+        cut=length < (diagnosis.progress.at or length) and not {"steps", "epochs"} & set(holes(command_text)),
+        seeds=seeds,
+        aa=min(AA_PAIRS, len(seeds)),
+        cost=Cost(
+            None if pace is None else pace * (length - fork.step),
+            fewest=min(fewest, len(seeds)) * (1 + len(arms)) + 1,
+            most=len(seeds) * (1 + len(arms)) + min(AA_PAIRS, len(seeds)),
+        ),
+        seed_way=_seed_way(command_text, knobs, run.configs),
+        knobs=_needed_knobs(command_text, knobs),
+        per_epoch=_number(run.fact("steps_per_epoch")),
+        notes=_notes(rule, edits, diagnosis, length, metric.name),
+        left=tuple(left),
+        budget=wish.budget,
+        hashes=hashes_of(diagnosis, command, fork, wish.data),
+        headline=diagnosis.headline,
+    )
+
+
+# ---------------------------------------------------------------- what the command needs
+
+
+def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
+    run = diagnosis.run
+    root = Path(run.root) if Path(run.root).is_dir() else Path(run.root).parent
+    cwd = Path(wish.cwd) if wish.cwd else _home_of(text, root)
+    if not cwd.is_dir():
+        raise InputError(f"there is no folder {cwd}.", do="Name the folder to run the command in with --cwd.")
+    cwd = cwd.resolve()
+    named = holes(text)
+    config = wish.config
+    if config is not None and not Path(config).is_file():
+        raise InputError(f"there is no file {config}.", do="Name the config that the command takes with --config.")
+    if "config" in named and config is None:
+        files = sorted({tree.file for tree in run.configs if editable(tree)})
+        if len(files) != 1:
+            held = "no config file" if not files else f"{len(files)} config files: {', '.join(files)}"
+            raise InputError(f"the run holds {held}.", do="Name the one that {config} stands for with --config FILE.")
+        config = files[0]
+    isolated = "out" not in named
+    return Command(
+        text=text,
+        cwd=str(cwd),
+        config=None if config is None else str(Path(config).resolve()),
+        isolated=isolated,
+        leave_out=_written(diagnosis, cwd, root.resolve()) if isolated else (),
+        cpus=wish.cpus,
+        gpus=wish.gpus,
+        memory=wish.memory,
+        timeout=wish.timeout,
+    )
+
+
+def _home_of(text: str, root: Path) -> Path:
+    """Here, unless the files that the command names lie with the run and not here."""
+    try:
+        words = [word for word in shlex.split(text) if "{" not in word and not word.startswith("-")]
+    except ValueError:
+        raise InputError("the command has an open quote.", do="Close it.") from None
+    here = any(Path(word).is_file() for word in words)
+    there = any((root / word).is_file() for word in words)
+    return root if there and not here else Path(".")
+
+
+def _written(diagnosis: Diagnosis, cwd: Path, root: Path) -> tuple[str, ...]:
+    """What the run wrote: no copy may begin with it. A run in a folder below is left out whole."""
+    if root != cwd and root.is_relative_to(cwd):
+        return (str(cwd / root.relative_to(cwd).parts[0]),)
+    run = diagnosis.run
+    keep = {Path(tree.file).resolve() for tree in run.configs if editable(tree)} | {
+        Path(s).resolve() for s in run.scripts
+    }
+    files = [Path(f).resolve() for f in (*run.files, *(c.path for c in run.checkpoints))]
+    out: set[Path] = set()
+    for file in files:
+        if file in keep or not file.is_relative_to(cwd):
+            continue
+        folder = file.parent
+        kept_in_it = any(one.is_relative_to(folder) for one in keep)
+        out.add(file if folder == cwd or kept_in_it else folder)
+    return tuple(sorted(map(str, out)))
+
+
+def _needed_knobs(text: str, knobs: Knobs | None) -> dict[str, Any]:
+    needed = [name for name in (*holes(text), "run.seed") if name in KNOBS]
+    return {} if knobs is None else {name: knobs.value(name) for name in needed if name in knobs}
+
+
+def _seed_way(text: str, knobs: Knobs | None, configs: Sequence[Any]) -> str:
+    if "seed" in holes(text):
+        return "by {seed} in the command"
+    seed = None if knobs is None else knobs.get("run.seed")
+    if seed is not None and seed.leaf is not None:
+        try:
+            plan_edits(configs, [Edit("run.seed", seed.value, int(seed.value) + 1)])
+            return f"by {seed.leaf.dotted} in {Path(seed.leaf.file).name}:{seed.leaf.line}"
+        except RefusedEdit:
+            pass
+    return "only by the variable WHEELTAPPER_SEED: unless the script reads it, all repeats are the same run"
+
+
+def _notes(rule: Rule, edits: Sequence[Edit], diagnosis: Diagnosis, length: float, metric: str) -> tuple[str, ...]:
+    out = []
+    end = diagnosis.progress.at or length
+    rate = any(e.knob.startswith(("optimizer.lr", "schedule.", "batch.")) for e in edits)
+    if rate and length < end and rule.kind == "difference":
+        out.append("arms with other learning rates are cut short: short runs favour the smaller rate")
+    if any(e.knob.startswith("loss.") for e in edits) and metric.endswith("loss"):
+        out.append(f"an arm changes the loss itself, so {metric} is not the same quantity in it")
+    if not rule.symptom:
+        out.append("no sign to reproduce: a trial can say that a change makes a difference, not that it is the cause")
+    return tuple(out)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else None
+
+
+def hashes_of(diagnosis: Diagnosis, command: Command, fork: Fork, data: Sequence[str]) -> dict[str, Any]:
+    """What the result depends on, by content (TRL-18)."""
+    run = diagnosis.run
+    configs = {tree.file for tree in run.configs if editable(tree)} | ({command.config} if command.config else set())
+    packages: Mapping[str, str] = {
+        name: importlib.metadata.version(name) for name in HASHED_PACKAGES if _installed(name)
+    }
+    return {
+        "checkpoint": None if fork.path is None else hash_of(fork.path),
+        "code": {s: hash_of(s) for s in run.scripts[:50]},
+        "commit": _commit(command.cwd),
+        "config": {c: hash_of(c) for c in sorted(configs)},
+        "data": {d: hash_of(d) for d in data},
+        "versions": {"wheeltapper": __version__, "python": sys.version.split()[0], "platform": platform.platform(), **packages},
+    }  # fmt: skip
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _commit(cwd: str) -> str | None:
+    try:
+        found = subprocess.run(
+            ["git", "-C", cwd, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,77 @@
+"""How fast a run goes: by the times it logged itself, else by how far it came between our looks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wheeltapper.run.model import Run
+from wheeltapper.sources.record import Floats
+
+LOOKS = 60  # the pace of the last looks; older ones belong to another time
+
+
+@dataclass(slots=True)
+class Pace:
+    """(our time, position) at each diagnosis."""
+
+    track: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=LOOKS))
+
+    def seen(self, now: float, at: float | None) -> None:
+        if at is None:
+            return
+        if self.track and at < self.track[-1][1]:
+            self.track.clear()  # it went back: a restart
+        self.track.append((now, at))
+
+    def rate(self, run: Run, clock: str | None) -> float | None:
+        """Positions a second, over the last half of the record."""
+        logged = [r for s in run.series.values() if (r := _logged(s.clocks.get("second"), s.on(clock)))]  # type: ignore[arg-type]
+        if logged:
+            return float(np.median(logged))
+        if len(self.track) < 2:
+            return None
+        (t0, a0), (t1, a1) = self.track[0], self.track[-1]
+        return (a1 - a0) / (t1 - t0) if t1 > t0 and a1 > a0 else None
+
+
+def _logged(seconds: Floats | None, track: Floats | None) -> float | None:
+    if seconds is None or track is None or len(track) < 4:
+        return None
+    half = len(track) // 2
+    done, took = float(track[-1] - track[half]), float(seconds[-1] - seconds[half])
+    return done / took if done > 0 and took > 0 and math.isfinite(done) and math.isfinite(took) else None
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> [duration(s) for s in (12, 90, 3700, 200_000)]
+    ['12 s', '1 min 30 s', '1 h 2 min', '2 d 8 h']
+    """
+    s = round(seconds)
+    if s < 60:
+        return f"{s} s"
+    if s < 3600:
+        return f"{s // 60} min {s % 60} s" if s < 600 and s % 60 else f"{s // 60} min"
+    if s < 86400:
+        return f"{s // 3600} h {s % 3600 // 60} min"
+    return f"{s // 86400} d {s % 86400 // 3600} h"
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds_of(text: str) -> float:
+    """A length of time as people write it; a bare number is seconds.
+
+    >>> [seconds_of(t) for t in ("90", "30m", "1.5h", "2d")]
+    [90.0, 1800.0, 5400.0, 172800.0]
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h|d)?\s*", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no length of time; write it like 90, 30m, 2h or 1d")
+    return float(found[1]) * _UNITS[found[2] or "s"]

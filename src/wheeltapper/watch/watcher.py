@@ -1,0 +1,283 @@
+"""Looks at live runs: reads what is new, judges the growing record when that is worth its cost, keeps the last answer.
+
+A diagnosis reads the whole record, so its cost grows with the run. It is made when there are new points and the time
+since the last one is at least SHARE times what that one took: watching never takes more than a twentieth of a core.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from wheeltapper.api import audited, judge
+from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.errors import InputError, WheeltapperError
+from wheeltapper.finding import Finding, Unknown
+from wheeltapper.prognosis.forecast import Forecast, forecast
+from wheeltapper.report.text import clean, num, percent, position
+from wheeltapper.run.gather import files_at, read_runs
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signals import Signals
+from wheeltapper.sources.follow import Follower
+from wheeltapper.watch.incidents import Incident, Ledger
+from wheeltapper.watch.pace import Pace, duration
+
+SHARE = 20.0  # a twentieth of one core
+STALE = 1800.0  # half an hour: longer than the validation and the checkpoint of most runs
+MOST_RUNS = 200  # shown and judged; a folder of more is an archive, not a set of live runs
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A score to reach: `val/accuracy=0.9`, or `loss=2.5` with a loss that falls."""
+
+    metric: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """
+        >>> Target.parse("val/accuracy=0.9")
+        Target(metric='val/accuracy', value=0.9)
+        """
+        metric, _, value = text.partition("=")
+        try:
+            return cls(metric.strip(), float(value))
+        except ValueError:
+            raise InputError(f"--target {text!r} is not METRIC=NUMBER.", do="For example: --target val/accuracy=0.9") from None
+
+    def series(self, run: Run) -> Series | None:
+        """The series meant: by its name here, its name in the file, or the only one that contains the words."""
+        named = run.series_named(self.metric)
+        near = [s for s in run.series.values() if self.metric.lower() in s.name.lower() and s.better in ("up", "down")]
+        return named or (min(near, key=lambda s: (s.split != "val", len(s.name))) if near else None)
+
+
+class Seen(NamedTuple):
+    """How a run stood at an earlier call of the program."""
+
+    written: float  # time of change of its files, by the clock of the machine that holds them
+    grown: float  # when it was seen to grow, by ours
+    content: tuple[int, ...]
+    verdict: str
+
+
+@dataclass(slots=True)
+class Watched:
+    """One run under watch: what is known of it now."""
+
+    key: str
+    run: Run
+    grown: float  # when its record was last seen to grow, by our clock
+    pace: Pace = field(default_factory=Pace)
+    diagnosis: Diagnosis | None = None
+    outlook: Forecast | Unknown | None = None  # of the target's series, else of the main score
+    written: float = 0.0  # time of change of its files, only ever compared with itself
+    content: tuple[int, ...] = ()  # how much the record holds: points, events, settings
+    judged: tuple[int, ...] | None = None  # how much it held when it was judged
+    judged_at: float = float("-inf")
+    cost: float = 0.0  # seconds of the last diagnosis
+    silent: bool = False
+    audit: tuple[object, tuple[Finding, ...]] | None = None
+
+    @property
+    def state(self) -> str:
+        """running, finished, crashed, silent."""
+        told = self.diagnosis.progress.state if self.diagnosis else "unknown"
+        return told if told in ("finished", "crashed") else "silent" if self.silent else "running"
+
+    @property
+    def done(self) -> bool:
+        return self.state != "running"
+
+    def seconds_left(self) -> float | None:
+        """Time to the planned end at the present pace, where the run goes on and its length is known."""
+        progress = self.diagnosis.progress if self.diagnosis else None
+        if self.done or progress is None or progress.at is None or progress.total is None:
+            return None
+        rate = self.pace.rate(self.run, progress.clock)
+        return None if not rate else max(0.0, (progress.total - progress.at) / rate)
+
+    def chance(self, target: Target) -> tuple[float | None, str]:
+        """P(the target is reached by the end of the forecast), and that in words. None: it cannot be told."""
+        series = target.series(self.run)
+        if series is None:
+            return None, f"no series is called {clean(target.metric, 40)}"
+        sign = 1.0 if series.better == "up" else -1.0
+        met = np.flatnonzero(sign * series.values >= sign * target.value)
+        if len(met):
+            return 1.0, f"reached at {position(float(series.at[met[0]]), series.clock)}"
+        if not isinstance(self.outlook, Forecast):
+            return None, self.outlook.why if isinstance(self.outlook, Unknown) else "not yet known"
+        by = self.outlook.at[-1]
+        share = self.outlook.chance(target.value, by)
+        return share, f"{percent(share) if share is not None else '?'} by {position(by, self.outlook.clock)}"
+
+    def status(self, target: Target | None = None) -> str:
+        """One line about the run as it stands."""
+        told = self.diagnosis
+        parts = [told.verdict.replace("-", " ") if told else "not judged yet", self.state]
+        if told and told.progress.at is not None:
+            total = told.progress.total
+            share = f" of {num(total)} ({100 * told.progress.at / total:.0f} %)" if total else ""
+            parts.append(position(told.progress.at, told.progress.clock) + share)
+        shown = main_series(self.run)
+        parts += [f"{clean(s.name, 40)} {num(float(s.values[-1]))}" for s in shown[:2] if len(s)]
+        left = self.seconds_left()
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        if target is not None:
+            parts.append(f"{clean(target.metric, 40)} {num(target.value)}: {self.chance(target)[1]}")
+        return " · ".join(parts)
+
+
+def main_series(run: Run) -> list[Series]:
+    """The curves to look at first: loss, score, validation loss."""
+    signals = Signals(run)
+    found = [signals.maybe(name) for name in ("train_loss", "main_metric", "val_loss")]
+    chosen = [s for s in found if s is not None] or [s for s in run.series.values() if s.quantity][:3]
+    return list({s.name: s for s in chosen}.values())
+
+
+class Watcher:
+    """Watches files and folders, which need not exist yet. `look` reads what is new and returns what happened."""
+
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        target: Target | None = None,
+        stale: float = STALE,
+        ledger: Ledger | None = None,
+        seen: Mapping[str, Seen] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.paths = [Path(path) for path in paths]
+        self.target = target
+        self.stale = stale
+        self.ledger = ledger or Ledger()
+        self.runs: dict[str, Watched] = {}
+        self.waiting: dict[Path, str] = {}  # paths with nothing to read yet, and why
+        self.incidents: list[Incident] = []
+        self.looks = 0
+        self.cost = 0.0  # seconds that reading took at the last look
+        self._clock = clock
+        self._seen = seen or {}
+        self._known = set(self.ledger.to_json()["signs"])
+        self._followers = {path: Follower() for path in self.paths}
+
+    def look(self, *, judge_now: bool = False) -> list[Incident]:
+        """One look at every path. `judge_now`: judge whatever has new points, whatever it costs."""
+        began, now = time.perf_counter(), self._clock()
+        for path in self.paths:
+            self._read(path, now)
+        self.cost = time.perf_counter() - began
+        new = [i for w in self.runs.values() for i in (*self._judge(w, now, judge_now), *self._alive(w, now))]
+        self.incidents += new
+        self.looks += 1
+        return new
+
+    @property
+    def done(self) -> bool:
+        """Is there nothing left to wait for?"""
+        return bool(self.runs) and not self.waiting and all(w.done for w in self.runs.values())
+
+    @property
+    def verdicts(self) -> list[str]:
+        return [w.diagnosis.verdict for w in self.runs.values() if w.diagnosis] or ["cannot-tell"]
+
+    def pause(self, interval: float) -> float:
+        """Seconds to wait before the next look: the interval, or longer where a look itself is dear."""
+        return max(interval, SHARE * self.cost)
+
+    def seen(self) -> dict[str, Seen]:
+        """How the runs stand, for a later call."""
+        return {
+            key: Seen(w.written, w.grown, w.content, w.diagnosis.verdict if w.diagnosis else "")
+            for key, w in self.runs.items()
+        }
+
+    def _read(self, path: Path, now: float) -> None:
+        """The runs at a path, read on if there is news."""
+        follower = self._followers[path]
+        mine = [w for key, w in self.runs.items() if key.startswith(f"{path}\n")]
+        try:
+            if not path.exists():
+                raise InputError(f"there is no {path} yet")
+            if not follower.look(files_at(path)):
+                return
+            runs = read_runs(path, read=follower.kept)
+        except (WheeltapperError, OSError) as error:
+            self.waiting[path] = clean(getattr(error, "what", None) or error)
+            return  # what was read before it went away still stands
+        self.waiting.pop(path, None)
+        found: dict[str, Watched] = {}
+        for run in runs[:MOST_RUNS]:
+            key = f"{path}\n{run.root}\n{run.name}"
+            written = follower.last_change(Path(file) for file in run.files)
+            watched = self.runs.get(key)
+            if watched is None:
+                # How long it has been silent before we came is told by the file's own time, never in the future.
+                before = self._seen.get(key)
+                watched = Watched(key, run, grown=min(now, written) if before is None else now)
+                if before is not None and before.written == written:
+                    watched.grown = before.grown
+            elif written != watched.written:
+                watched.grown = now
+            watched.run, watched.written = run, written
+            points = sum(len(s) for s in run.series.values())
+            watched.content = (points, len(run.events), len(run.configs), len(run.checkpoints))
+            found[key] = watched
+        for gone in [w.key for w in mine if w.key not in found]:
+            del self.runs[gone]
+        self.runs.update(found)
+
+    def _judge(self, watched: Watched, now: float, judge_now: bool) -> list[Incident]:
+        if watched.content == watched.judged:
+            return []
+        if not judge_now and now - watched.judged_at < SHARE * watched.cost:
+            return []
+        began = time.perf_counter()
+        run, first = watched.run, watched.judged is None and watched.key not in self._known
+        basis = (run.scripts, tuple(tree for tree in run.configs))
+        if watched.audit is None or watched.audit[0] != basis:
+            watched.audit = basis, audited(run)
+        told = watched.diagnosis = judge(run, audit=watched.audit[1])
+        watched.outlook = self._outlook(told)
+        watched.pace.seen(now, told.progress.at)
+        watched.judged, watched.judged_at = watched.content, now
+        watched.cost = time.perf_counter() - began
+        before = self._seen.get(watched.key)
+        again = before is not None and before.content == watched.content  # judged at an earlier call already
+        out = [] if again else self.ledger.judge(watched.key, told, now, first=first)
+        if self.target is not None and watched.chance(self.target)[0] == 1.0:
+            text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
+            out += self.ledger.once(watched.key, run.name, "target", text, now)
+        if told.progress.state == "finished":
+            out += self.ledger.once(watched.key, run.name, "finished", told.progress.text, now)
+        return out
+
+    def _outlook(self, told: Diagnosis) -> Forecast | Unknown | None:
+        """The forecast of the target's series if there is a target, else the diagnosis's own."""
+        series = self.target.series(told.run) if self.target else None
+        if series is not None and told.run.series and told.progress.state not in ("finished", "crashed"):
+            return forecast(Signals(told.run), told.findings, series=series)
+        return told.prognosis if isinstance(told.prognosis, Forecast | Unknown) else None
+
+    def _alive(self, watched: Watched, now: float) -> list[Incident]:
+        """Does it still write?"""
+        name, silence = watched.run.name, now - watched.grown
+        over = watched.diagnosis is not None and watched.diagnosis.progress.state in ("finished", "crashed")
+        watched.silent = not over and silence >= self.stale
+        if watched.silent:
+            text = f"nothing was written for {duration(silence)}; it ended, hangs, or writes elsewhere"
+            return self.ledger.once(watched.key, name, "silent", text, now)
+        if not over and self.ledger.unsay(watched.key, "silent"):
+            return [Incident(name, "again", "again", "it writes again", now)]
+        return []
