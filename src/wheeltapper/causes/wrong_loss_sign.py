@@ -32,6 +32,7 @@ import numpy as np
 from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import running_median
 
 ID = "wrong-loss-sign"
 AREA = "loop"
@@ -51,7 +52,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     # Against the noise of the first part: from then on a loss that is maximised only grows.
     noise = 1.5 * float(np.median(np.abs(np.diff(parts[0])))) if len(parts[0]) > 2 else 0.0
     climbs = levels[-1] - levels[0] > max(3 * noise, 0.02 * abs(levels[0]))
-    if not climbs or np.any(np.diff(levels) < -2 * noise):
+    dipped = float(running_median(x, 5).min()) < 0.9 * float(np.median(x[:3]))
+    if not climbs or dipped or np.any(np.diff(levels) < -2 * noise):
         return told or Excluded("the loss fell at some time, or does not rise")
     shape = f"the loss rises from the first rows on, without a fall ({levels[0]:.3g} to {levels[-1]:.3g})"
     return [*told, Evidence(5.0 if len(x) >= 10 else 3.5, shape, "shape", (train.place(0),))]
