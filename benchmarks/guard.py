@@ -307,12 +307,13 @@ def direct(t: Training) -> dict[str, float]:
     On a CPU that is the whole cost; on a GPU the host's share of it, usually hidden behind the device."""
     guard = Guard(t.model, t.optimizer, every=4)
     inside, spent, inner = 0.0, [], guard._guarded
+    clock = time.perf_counter if t.device.type == "cuda" else time.thread_time
 
     def timed(*args: Any) -> None:
         nonlocal inside
-        begun = time.perf_counter()
+        begun = clock()
         inner(*args)
-        inside += time.perf_counter() - begun
+        inside += clock() - begun
 
     guard._guarded = timed  # type: ignore[method-assign]
     for _ in range(40):

@@ -2,7 +2,7 @@
 
     python scripts/trial_lab.py [-o FOLDER] [--only NAME]
 
-Each case is a fault of the lab at size "test". The right arm takes the fault away; the wrong ones change what
+Each case is a fault of the lab at size "test", cut to 40 % of its length. The right arm takes the fault away; the wrong ones change what
 people blame instead. Healthy runs are put to the same arms: nothing may be confirmed there. Figures in LOG.md.
 """
 
@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab_arm import config_of
-from lab_pairs import Bench, Case, run_case
+from lab_pairs import Bench, Case, ill, run_case
 
 from wheeltapper.lab.systems import system
 
@@ -24,7 +23,7 @@ COSINE = {"scheduler": "CosineAnnealingLR"}
 
 def case(name: str, fault: str, right: dict[str, Any], kind: str = "difference", base: dict[str, Any] | None = None,
          **wrong: dict[str, Any]) -> Case:  # fmt: skip
-    config = config_of(name, fault, **(base or {}))
+    config = ill(name, fault, **(base or {}))
     return Case(f"{name}/{fault}", config, {"right": right, **wrong}, frozenset({"right"}), kind)
 
 
@@ -32,16 +31,15 @@ def ill_cases() -> list[Case]:
     no_fault = {"fault": "none"}
     return [
         case("sr-nano", "lr-too-low", {"lr": 0.01}, fp16={"use_amp": False}, ema={"ema_decay": 0.9}),
-        case("sr-nano", "ema-horizon", {"ema_decay": 0.98, "ema_power": 0.75}, warmup={"warmup_iter": 60}, clip={"grad_clip": False}),
+        case("sr-nano", "ema-horizon", {"ema_decay": 0.98, "ema_power": 0.75}, warmup={"warmup_iter": 24}, clip={"grad_clip": False}),
         case("sr-nano", "val-64px", no_fault, fp16={"amp_bf16": True}, cosine=COSINE, loss_scheduling={"dynamic_loss_scheduling": False}),
-        case("sr-nano", "warmup-longer-than-run", {"warmup_iter": 30}, clip={"grad_clip": False}, decay={"weight_decay": 0.0}),
         case("sr-nano", "nan-batch", no_fault, kind="symptom", lr={"lr": 0.003}, fp16={"use_amp": False}),
         case("resnet-ddp", "lr-too-low", {"lr": 0.3}, smoothing={"label_smoothing": 0.0}, mixup={"mixup_alpha": 0.0}),
-        case("resnet-ddp", "ema-horizon", {"ema_decay": 0.95, "ema_every": 1}, lr={"lr": 0.1}, warmup={"warmup_epochs": 5}),
+        case("resnet-ddp", "ema-horizon", {"ema_decay": 0.95, "ema_every": 1}, lr={"lr": 0.1}, warmup={"warmup_epochs": 2}),
         case("resnet-ddp", "weight-decay-too-strong", {"weight_decay": 5e-4}, smoothing={"label_smoothing": 0.0}, mixup={"mixup_alpha": 0.0}),
         case("resnet-ddp", "labels-shuffled", no_fault, lr={"lr": 0.1}, decay={"weight_decay": 0.0}),
         case("sedd-protein", "lr-too-high", {"lr": 0.012}, dropout={"dropout": 0.0}, ema={"ema": 0.95}),
-        case("sedd-protein", "warmup-in-micro-steps", {"warmup": 40}, clip={"grad_clip": 10.0}, dropout={"dropout": 0.0}),
+        case("sedd-protein", "warmup-in-micro-steps", {"warmup": 18}, clip={"grad_clip": 10.0}, dropout={"dropout": 0.0}),
         case("sedd-protein", "bad-shard", no_fault, clip={"grad_clip": 0.5}, decay={"weight_decay": 0.0}),
         case("edm-prior", "lr-too-high", {"learning_rate": 0.01}, ema={"ema_decay": 0.95}, accumulation={"gradient_accumulation_steps": 2}),
         case("edm-prior", "precond-mismatch", no_fault, batch={"batch_size": 16}, lr={"learning_rate": 0.003}),
@@ -55,7 +53,7 @@ def healthy_cases() -> list[Case]:
         "sr-nano": {"fp16": {"amp_bf16": True}, "ema": {"ema_decay": 0.95}},
         "resnet-ddp": {"clip": {"gradient_clip": 1.0}, "smoothing": {"label_smoothing": 0.0}},
         "sedd-protein": {"clip": {"grad_clip": 0.5}, "dropout": {"dropout": 0.0}},
-        "edm-prior": {"ema": {"ema_decay": 0.95}, "warmup": {"warmup_steps": 60}},
+        "edm-prior": {"ema": {"ema_decay": 0.95}, "warmup": {"warmup_steps": 24}},
     }
     # The spread of what the log reports, which for edm-prior is a loss and not the decibels of its score.
     spread = {name: float(system(name).NOISE) for name in blamed} | {"edm-prior": 0.01}
@@ -63,7 +61,7 @@ def healthy_cases() -> list[Case]:
     varied += [("resnet-ddp", {"scheduler": "cosine", "warmup_epochs": 3, "mixup_alpha": 0.4})]
     varied += [("sedd-protein", {"curriculum": True, "lr": 0.01})]
     return [
-        Case(f"{name}/healthy{' varied' if base else ''}", config_of(name, None, **base), blamed[name], delta=3 * spread[name])
+        Case(f"{name}/healthy{' varied' if base else ''}", ill(name, None, **base), blamed[name], delta=3 * spread[name])
         for name, base in varied
     ]  # fmt: skip
 
@@ -72,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/trial_lab"))
     parser.add_argument("--only", default="", help="cases whose name holds this")
-    parser.add_argument("--pairs", type=int, default=6, help="most pairs of an arm")
+    parser.add_argument("--pairs", type=int, default=5, help="most pairs of an arm")
     args = parser.parse_args()
     bench, began = Bench(args.out), time.monotonic()
     results = []

@@ -21,10 +21,10 @@ examples:
   wheeltapper fix runs/exp1 --option C             resume instead of training again
   wheeltapper fix runs/exp2 --case exp1-fix        go on with a case: what it refuted is not tried again
 
-exit codes: 0 written, or nothing to fix; 1 no setting mends it (the code must change);
-            2 error; 3 cannot tell: a trial or more data comes first
+exit codes: 0 written, or nothing to fix; 1 no setting mends it (the code must change, or
+            what would mend it is kept); 2 error; 3 cannot tell: a trial or more data first
 """
-CODES = {"ready": 0, "nothing": 0, "code": 1, "cannot-tell": 3}
+CODES = {"ready": 0, "nothing": 0, "code": 1, "refused": 1, "cannot-tell": 3}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -47,4 +47,7 @@ def convert(value: Any, unit: str, to: str, scale: Scale) -> Any:
 def _scaled(value: float, factor: float, to: str) -> float:
     """Steps and samples are counted, so they come out whole; a share or a part of an epoch has four digits."""
     new = value * factor
-    return round(new) if to in ("steps", "micro_steps", "samples") else float(f"{new:.4g}")
+    if to in ("steps", "micro_steps", "samples"):
+        return round(new)
+    short = float(f"{new:.4g}")
+    return int(short) if to == "epochs" and short.is_integer() else short

@@ -21,10 +21,18 @@ import torch
 
 from wheeltapper.errors import InputError
 from wheeltapper.guard import look as looks
+from wheeltapper.guard import scale, verdict
+from wheeltapper.guard.acts import Actor
+from wheeltapper.guard.disk import Journal, newest
+from wheeltapper.guard.judge import Alarm, Judge, listed
 from wheeltapper.guard.measure import Meter
+from wheeltapper.guard.meeting import meet, met
 from wheeltapper.guard.outbox import Outbox
+from wheeltapper.guard.ranks import Ranks, find
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+from wheeltapper.guard.rng import capture
 from wheeltapper.guard.row import NAN, Row, number
+from wheeltapper.guard.snapshot import Parts, load, unwrapped
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -41,6 +49,10 @@ class Guard:
     model, optimizer, scheduler, scaler, ema: the training's own objects; only model and optimizer are needed.
     policy: "watch" changes nothing. run_dir: where incidents, recoveries and checkpoints go; None keeps all in memory.
     every: steps between looks at every tensor. clip_norm: the norm the loop clips at, so that clipped steps are known.
+    recoveries: how often a policy may act, over all restarts of the run (skip 20, cut 3, rollback 3, stop 1).
+    snapshot_every, snapshots: how often the state is copied for rollback and stop, and how many copies are held.
+    cut: what a cut multiplies the rates by. replay: a rollback also moves the loader back to the same batches.
+    process_group: the ranks that train together, where the model's wrapping does not tell.
     """
 
     def __init__(
@@ -55,11 +67,19 @@ class Guard:
         every: int = 100,
         *,
         clip_norm: float | None = None,
+        recoveries: int | None = None,
+        snapshot_every: int = 100,
+        snapshots: int = 3,
+        cut: float = 0.5,
+        replay: bool = False,
+        process_group: Any = None,
         history: int = 4096,
         start_step: int = 0,
     ) -> None:
         if policy not in POLICIES:
             raise InputError(f"policy {policy!r} is not known", do=f"Use one of: {', '.join(POLICIES)}")
+        if not 0 < cut < 1:
+            raise InputError(f"cut={cut} is not between 0 and 1")
         self.model, self.optimizer, self.scheduler, self.scaler, self.ema = model, optimizer, scheduler, scaler, ema
         self.policy = policy
         self.run_dir = Path(run_dir) if run_dir is not None else None
@@ -74,15 +94,32 @@ class Guard:
         self.at = start_step  # optimizer steps made so far; goes back on a rollback
         self.tick = 0
         self.rank = 0
+        self.ranks_agree: bool | None = None  # weights equal on all ranks at the last look; None: not asked
+        self.global_norm = NAN  # gradient norm over all ranks' shards at the last look
         self._listeners: dict[str, list[Callable[..., None]]] = {
             k: [] for k in ("step", "tensors", "incident", "boundary")
         }
         self._hooks: list[Any] = []
         self._open: Row | None = None
         self._late: Row | None = None  # closed without a loss: guard.step may be called after optimizer.step
+        self._hidden: list[tuple[Any, Any]] = []  # gradients taken away for a step that is skipped
+        self._flagged = False  # optimizer.found_inf is ours to take away
+        self._told: dict[str, int] = {}
         self._ended = time.perf_counter()
         self._data_s = NAN
-        self._guarded("starting", self._start)
+        self._loader: Any = None
+        self._last: Row | None = None  # the last step, for the meeting of the ranks
+        self._ranks = Ranks()
+        self._meetings = 0
+        self._journal = Journal(None)
+        self._options: dict[str, Any] = {
+            "recoveries": recoveries,
+            "snapshot_every": max(1, snapshot_every),
+            "snapshots": snapshots,
+            "cut": cut,
+            "replay": replay,
+        }
+        self._guarded("starting", self._start, process_group)
 
     # What the user calls
 
@@ -110,12 +147,15 @@ class Guard:
     def report(self, incident: Incident) -> None:
         """Add an incident: to `incidents`, the log, the listeners."""
         self.incidents.append(incident)
+        self._journal.write("incident", **incident.as_dict())
         level = {"note": logging.INFO, "warning": logging.WARNING}.get(incident.severity, logging.ERROR)
         log.log(level, "step %d: %s", incident.step, incident.text)
         self._tell("incident", incident)
 
     def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
-        """The loader's batches, with the time spent waiting for each."""
+        """The loader's batches, with the time spent waiting for each. A loader with state_dict has its place kept in
+        snapshots."""
+        self._loader = loader
         source = iter(loader)
         while True:
             asked = time.perf_counter()
@@ -139,8 +179,8 @@ class Guard:
         """Put the hooks on the optimizer; done when the guard is made."""
         if not self._hooks:
             self._hooks = [
-                self.optimizer.register_step_pre_hook(lambda *_: self._guarded("before the step", self._before)),
-                self.optimizer.register_step_post_hook(lambda *_: self._guarded("after the step", self._after)),
+                self.optimizer.register_step_pre_hook(self._pre_hook),
+                self.optimizer.register_step_post_hook(self._post_hook),
             ]
 
     def detach(self) -> None:
@@ -192,10 +232,27 @@ class Guard:
                 text = f"{name} raised {type(error).__name__}: {error}. It is not called again."
                 self.incidents.append(Incident("guard", self.at, self.tick, time.time(), text))
 
+    def _pre_hook(self, *_: Any) -> None:
+        self._guarded("before the step", self._before)
+
+    def _post_hook(self, *_: Any) -> None:
+        for p, grad in self._hidden:
+            p.grad = grad
+        self._hidden = []
+        if self._flagged:
+            del self.optimizer.found_inf
+            self._flagged = False
+        self._guarded("after the step", self._after)
+        if self._ranks.group is not None:
+            meet(self)  # also when passive: the other ranks are waiting
+
     # Start and end
 
-    def _start(self) -> None:
-        names = {id(p): n for n, p in self.model.named_parameters()}
+    def _start(self, process_group: Any) -> None:
+        self._ranks = find(self.model, process_group)
+        self.rank = self._ranks.rank
+        self.attach()
+        names = {id(p): n for n, p in unwrapped(self.model).named_parameters()}
         params, labels, group_of = [], [], []
         for g, group in enumerate(self.optimizer.param_groups):
             for k, p in enumerate(group["params"]):
@@ -206,14 +263,44 @@ class Guard:
         self._meter = Meter(labels, params, group_of, device)
         self.names = self._meter.names
         self._outbox = Outbox(device)
-        self.attach()
+        self._judge = Judge(self.names)
+        self._journal = Journal(self.run_dir, self.rank)
+        self._actor = Actor(self.policy, self._parts(), self._journal, self._ranks, **self._options)
+        self._journal.write(
+            "start", policy=self.policy, step=self.at, rank=self.rank, world=self._ranks.world, used=self._actor.used
+        )
+        owned = {id(p) for p in params}
+        missing = [n for n, p in unwrapped(self.model).named_parameters() if p.requires_grad and id(p) not in owned]
+        if missing:
+            text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
+            verdict.alarm(self, Alarm("not-optimized", text, "warning", self.at, {"names": missing[:64]}), self.tick)
+
+    def _parts(self) -> Parts:
+        return Parts(self.model, self.optimizer, self.scheduler, self.scaler, self.ema, self._loader)
+
+    def resume(self) -> int | None:
+        """Load the newest checkpoint of run_dir that passes every test into the training's objects, and return its
+        step; None if there is none. Unlike the rest of the guard this may raise: training has not begun."""
+        found = newest(self._journal if not self._ranks.rank or self._ranks.sharded else Journal(self.run_dir))
+        if found is None:
+            return None
+        state, path = found
+        if self._ranks.rank and not self._ranks.sharded:
+            mine = newest(self._journal)
+            state["rng"] = mine[0]["rng"] if mine and mine[0]["step"] == state["step"] else capture()
+        with torch.no_grad():
+            load(self._parts(), state, replay=True)
+        self.at = int(state["step"])
+        self._journal.write("resume", step=self.at, file=path.name)
+        return self.at
 
     def _finish(self) -> None:
-        if self._open is not None:
-            self._open = None
+        self._open = None
         if self._late is not None:
             self._send(self._late)
         self._drain(True)
+        self._actor.finish()
+        self._journal.write("end", step=self.at, tick=self.tick, incidents=len(self.incidents))
 
     # One step
 
@@ -224,11 +311,15 @@ class Guard:
             late.add(loss, batch_id)
             self._send(late)
             return
-        if self._open is not None and self._updated_since(self._open):
-            self._close(skipped=True)
+        if self._open is not None and scale.mark(self.scaler) is not self._open.updates:
+            self._close(skipped=True)  # the scaler met an overflow: the hooks were not called
+            self._drain()
+            if self._actor.due() and self._ranks.group is None:
+                verdict.act(self, self._actor.want)
+                self._spoil_step()
         row = self._row()
         row.add(loss, batch_id)
-        row.gradients = self._meter.gradients(self._inverse_scale())
+        row.gradients = self._meter.gradients(scale.inverse(self.scaler, self.optimizer))
         row.before_clip = True
         if self._due() and (inputs is not None or targets is not None):
             row.batch = (inputs, targets)
@@ -238,7 +329,7 @@ class Guard:
             self._send(self._late)
         row = self._row()
         if row.gradients is None:
-            row.gradients = self._meter.gradients(self._inverse_scale())
+            row.gradients = self._meter.gradients(scale.inverse(self.scaler, self.optimizer))
         row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
         if self._due():
             if self._meter.moved_storage():
@@ -247,6 +338,30 @@ class Guard:
             looks.before_step(row.look, self._meter, row.gradients)
             row.memory = memory(self._meter.device)
         row.weights = self._meter.sample_weights()
+        if self.policy == "skip" and not self._actor.spent:
+            self._skip(row)
+
+    def _skip(self, row: Row) -> None:
+        """Make this optimizer step do nothing if its gradients are not finite or a proven outlier. A fused optimizer
+        is told on the device, as GradScaler does; for others the flag is read, which waits for the device."""
+        assert row.gradients is not None
+        row.skip = self._actor.skip_flag(row.gradients, self._judge.norm_limit())
+        self._actor.protect_buffers(row.skip)
+        fused = getattr(self.optimizer, "_step_supports_amp_scaling", False)
+        if fused and self._meter.device.type == "cuda":
+            theirs = getattr(self.optimizer, "found_inf", None)
+            self.optimizer.found_inf = row.skip if theirs is None else torch.maximum(theirs, row.skip)
+            self._flagged = theirs is None
+        elif bool(row.skip):
+            self._hidden = [(p, p.grad) for p in self._meter.params]
+            for p in self._meter.params:
+                p.grad = None
+
+    def _spoil_step(self) -> None:
+        """After going back in the middle of an iteration: the gradients at hand belong to the state that was left.
+        One infinite gradient makes the scaler skip them, which it does without a trace."""
+        first = next(p for p in self._meter.params if p.grad is not None)
+        first.grad.fill_(float("inf"))
 
     def _after(self) -> None:
         row = self._open
@@ -257,11 +372,18 @@ class Guard:
                 if row.look is not None:
                     looks.after_step(row.look, self._meter, row.weights, after, self.optimizer, self.ema)
             self._close(skipped=False)
+            self._drain()
+        self._actor.protect_buffers(None)
+        self._actor.parts = self._parts()
+        self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
+        if self._actor.due() and self._ranks.group is None:
+            verdict.act(self, self._actor.want)
         self._tell("boundary", self.tick)
 
     def _row(self) -> Row:
         if self._open is None:
-            self._open = Row(self.tick, self._updates())
+            self._open = Row(self.tick, scale.mark(self.scaler))
+            self._actor.end_of_iteration()
         return self._open
 
     def _due(self) -> bool:
@@ -269,13 +391,14 @@ class Guard:
 
     def _close(self, skipped: bool) -> None:
         row, self._open = self._open, None
+        self._last = row
         if row is None:
             return
         now = time.perf_counter()
         row.step, row.skipped, row.time = self.at, skipped, time.time()
         row.step_s, row.data_s = now - self._ended, self._data_s
         self._ended, self._data_s = now, NAN
-        row.scale, row.weights = self._scale(), None
+        row.scale, row.weights = scale.value(self.scaler), None
         self.tick += 1
         if not skipped:
             self.at += 1
@@ -297,39 +420,14 @@ class Guard:
             row.look, row.batch = None, (None, None)
 
     def _drain(self, wait: bool = False) -> None:
+        wait = wait or (self._outbox.kind == "other" and self._due())
         for numbers, what in self._outbox.arrived(wait):
             if isinstance(what, Row):
-                record = what.record(numbers, self.clip_norm)
-                self.history.append(record)
-                self._tell("step", record)
+                verdict.take(self, what.record(numbers, self.clip_norm))
+            elif isinstance(what, looks.Look):
+                verdict.look(self, what.record(numbers, self._meter))
             else:
-                seen = what.record(numbers, self._meter)
-                self.tensors.append(seen)
-                self._tell("tensors", seen)
-
-    # The loss scale
-
-    def _scale(self) -> Any:
-        """The scale on the device, None without a scaler in use."""
-        return getattr(self.scaler, "_scale", None) if self.scaler is not None else None
-
-    def _inverse_scale(self) -> Any:
-        """What undoes the scale in the gradients as they are now; None if they are true gradients."""
-        fused = getattr(self.optimizer, "grad_scale", None)
-        if fused is not None:
-            return 1.0 / fused
-        scale = self._scale()
-        states = getattr(self.scaler, "_per_optimizer_states", {}).get(id(self.optimizer))
-        if scale is None or (states is not None and getattr(states["stage"], "name", "READY") != "READY"):
-            return None
-        return 1.0 / scale
-
-    def _updates(self) -> Any:
-        """Something that is another object after each GradScaler.update()."""
-        return getattr(self.scaler, "_per_optimizer_states", None)
-
-    def _updated_since(self, row: Row) -> bool:
-        return self.scaler is not None and row.updates is not self._updates()
+                met(self, what, numbers)
 
 
 def memory(device: torch.device) -> int:

@@ -56,7 +56,6 @@ class Look:
         everywhere = list(range(n))
         grad = spread("grad", everywhere)
         grad[self.absent] = np.nan
-        agree = found.get("ranks")
         return TensorRecord(
             step=self.step,
             tick=self.tick,
@@ -67,8 +66,7 @@ class Look:
             lag=spread("lag", self.lagged),
             active=spread("active", self.lagged),
             ema_distance=float(found["ema"][0]) if "ema" in found else float("nan"),
-            ranks_agree=None if agree is None else bool(agree[0] == 0),
-            global_norm=float(found["global"][0]) if "global" in found else float("nan"),
+            ema_asked="ema" in found,
             inputs=batch_facts("inputs", found, self.notes),
             targets=batch_facts("targets", found, self.notes),
         )

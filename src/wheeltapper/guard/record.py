@@ -33,6 +33,7 @@ class StepRecord:
     clipped: bool | None  # None if clip_norm is not known
     scale: float  # loss scale
     skipped: bool  # the optimizer did not move: an overflow under the scaler, or the guard's own skip
+    loss_given: bool = False  # a loss was told: a nan is then the loss itself
     batch_id: Any = None
     data_s: float = float("nan")  # waiting for the batch, where guard.batches is used
     step_s: float = float("nan")  # since the end of the step before, on the host's clock
@@ -56,8 +57,7 @@ class TensorRecord:
     lag: Floats  # RMS of g / sqrt(second moment): near 1 when the moment is current; nan without one
     active: Floats  # share of the sampled coordinates whose gradient is not exactly zero
     ema_distance: float = float("nan")  # ‖w − ema‖ / ‖w‖ on the sample
-    ranks_agree: bool | None = None  # weights and buffers equal on all ranks; None if not asked
-    global_norm: float = float("nan")  # gradient norm over all ranks' shards, under FSDP
+    ema_asked: bool = False  # an EMA was there to be measured
     inputs: dict[str, Any] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
 

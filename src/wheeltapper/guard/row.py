@@ -83,6 +83,7 @@ class Row:
             clipped=clipped,
             scale=scale,
             skipped=self.skipped or skip_now,
+            loss_given=self.loss is not None,
             batch_id=ids[0] if len(ids) == 1 else tuple(ids) or None,
             data_s=self.data_s,
             step_s=self.step_s,

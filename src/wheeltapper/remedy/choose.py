@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -38,6 +38,10 @@ DEAF: Mapping[str, tuple[str, ...]] = {
     "scheduler-never-stepped": ("schedule.*",),
     "resize-not-applied": ("augment.progressive",),
 }
+
+
+# Files that people write, by their names; a place in any other is what the run printed.
+WRITTEN = (".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,8 @@ def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Collectio
             done.append(treatment)
     done, held = _one_trial(done, first)
     left += held
-    proved = {f.id for t in done for f in t.signs} | {t.cause for t in done}
-    done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in proved]
+    told = {f.id for t in done for f in t.signs} | {t.cause for t in done} | {item.cause for item in left}
+    done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in told and _lines(f.places)]
     return Choice(tuple(done), tuple(left))
 
 
@@ -139,12 +143,10 @@ def _sure(cause: RankedCause, diagnosis: Diagnosis) -> bool:
 
 def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
     shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
-    places = dict.fromkeys(p for e in shown for p in e.places if (p.file or "").endswith((".py", ".sh")))
+    places = _lines(p for e in shown for p in e.places)
     signs = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
     proved = cause.grade == "is" or any(_is_defect(f) for f in signs)
-    return Treatment(
-        cause.id, cause.title, cause.probability, proved, how, remedy, edits, tuple(places), signs, cause.trial
-    )
+    return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, signs, cause.trial)
 
 
 def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[Treatment], list[Left]]:
@@ -181,8 +183,12 @@ def _is_defect(finding: Finding) -> bool:
 
 def _defect(finding: Finding) -> Treatment:
     remedy = Remedy("Mend the lines named here.", (), "safe", "")
-    places = tuple(p for p in finding.places if p.file)
-    return Treatment(finding.id, finding.summary, 1.0, True, "code", remedy, (), places, (finding,))
+    return Treatment(finding.id, finding.summary, 1.0, True, "code", remedy, (), _lines(finding.places), (finding,))
+
+
+def _lines(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Lines that a person can change: of code and settings, not of a log."""
+    return tuple(dict.fromkeys(p for p in places if (p.file or "").endswith(WRITTEN)))
 
 
 class _Book:

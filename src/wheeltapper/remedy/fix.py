@@ -26,8 +26,9 @@ from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 
 # ready: files can be written. nothing: the run is sound. code: no setting mends it, lines of code do.
-# cannot-tell: whether it is ill, or why, is open; a trial or more data comes first.
-State = Literal["ready", "nothing", "code", "cannot-tell"]
+# refused: every remedy was ruled out, by the user's pins or by earlier attempts. cannot-tell: whether it is ill,
+# or why, is open; a trial or more data comes first.
+State = Literal["ready", "nothing", "code", "refused", "cannot-tell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def _state(choice: Choice) -> tuple[State, str]:
     code = choice.by("code")
     if code:
         return "code", f"No setting mends this; the code does: {code[0].remedy.text.rstrip('.')}"
+    if choice.left and not choice.by("open"):
+        return "refused", f"No remedy is left: {choice.left[0].why}"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
 
 
@@ -204,14 +207,9 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
             signs = " or ".join(dict.fromkeys(s.id for s in seen))
             by = f"{seen[0].clock} {max(s.by or 0.0 for s in seen):g}"
             out.append(Rule(f"{signs} is seen again by {by}, with the edit made", then))
-        for sign in issue.signs:
-            if sign.by is None and issue.how == "code":
-                out.append(
-                    Rule(
-                        f"`wheeltapper check` still finds {sign.id}",
-                        "the code is as it was: the change did not reach the file that runs",
-                    )
-                )
+        proved = [s.id for s in issue.signs if s.by is None and issue.how == "code"]
+        as_before = "the code is as it was: the change did not reach the file that runs"
+        out += [Rule(f"`wheeltapper check` still finds {sign}", as_before) for sign in proved]
     if any(band.metric == "lr" for band in bands(following)):
         out.append(
             Rule(

@@ -92,7 +92,8 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     stale = run_hash(run) == plan.source.hash
     edits = tuple(_edit(run, e) for e in plan.edits)
     issues = tuple(_issue(diagnosis, issue, edits, stale) for issue in plan.issues if issue.how != "open")
-    promises = tuple(_promise(run, band) for band in plan.expected)
+    ended = diagnosis.progress.state == "finished"
+    promises = tuple(_promise(run, band, ended) for band in plan.expected)
     rung = tuple(_rung(run, plan.warnings))
     then = {(s.id, s.series) for i in plan.issues for s in i.signs}
     fresh = tuple(
@@ -225,7 +226,7 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
     return max(ends) if ends else None
 
 
-def _promise(run: Run, band: Band) -> PromiseCheck:
+def _promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
     what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
     series = run.series_named(band.metric)
     track = None if series is None else series.on(band.clock)  # type: ignore[arg-type]
@@ -233,9 +234,11 @@ def _promise(run: Run, band: Band) -> PromiseCheck:
         reason = "it is not logged" if series is None else f"it is not logged by {band.clock}"
         return PromiseCheck(what, "cannot look", reason, band.source)
     good = np.flatnonzero(np.isfinite(track))
-    if not len(good) or float(np.nanmax(track)) + 1e-9 < band.at - min(band.within, 0.5 * band.at) * 0.5:
-        now = f"{band.clock} {float(np.nanmax(track)):g}" if len(good) else "no value"
-        return PromiseCheck(what, "not yet", f"the run is at {now}", band.source)
+    end = float(np.nanmax(track)) if len(good) else 0.0
+    if end + 1e-9 < band.at - band.within:
+        if ended:
+            return PromiseCheck(what, "cannot look", f"the run ended at {band.clock} {end:g}", band.source)
+        return PromiseCheck(what, "not yet", f"the run is at {band.clock} {end:g}", band.source)
     value, at = _value_at(series, track, band)
     saw = f"{value:.4g} at {at:g}"
     inside = (

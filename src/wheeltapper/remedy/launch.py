@@ -38,7 +38,8 @@ def launches(run: Run, edited: Sequence[Edited]) -> tuple[Command, ...]:
         name = PurePath(one.file).name
         folder = os.path.dirname(os.path.abspath(one.file))
         if tree is not None and tree.kind == "command" and _runs_here(tree.get("script"), folder):
-            out.append(Command(f"cd {shlex.quote(folder)} && bash {{new}}/{shlex.quote(name)}", "start the next run"))
+            start = _folder(run, folder)
+            out.append(Command(f"{start} && bash {{new}}/{shlex.quote(name)}", "start the next run"))
             continue
         line = _line_with(run, name)
         if line is not None:
@@ -69,5 +70,19 @@ def _line_with(run: Run, config: str) -> str | None:
             continue
         head, mark, _ = words[0].rpartition("=")
         new = f"{head}{mark}{{new}}/{config}"
-        return f"cd {shlex.quote(folder)} && {lines[0].replace(words[0], new)}"
+        return f"{_folder(run, folder)} && {lines[0].replace(words[0], new)}"
     return None
+
+
+def _folder(run: Run, folder: str) -> str:
+    """Where to start: the old folder, or a new one with the scripts where the old run wrote into its own.
+
+    In the old folder the next run would write over the old logs, and an auto-resume would take up the ill run.
+    """
+    inside = [os.path.abspath(s) for s in run.scripts if os.path.dirname(os.path.abspath(s)) == folder]
+    inside = [path for path in inside if path.endswith(".py")]
+    left = [f for f in (*run.files, *(c.path for c in run.checkpoints if c.exists)) if not f.endswith((".py", ".sh"))]
+    if not any(os.path.abspath(f).startswith(folder + os.sep) for f in left) or not inside:
+        return f"cd {shlex.quote(folder)}"
+    kept = " ".join(shlex.quote(path) for path in inside)
+    return f"mkdir -p NEW_RUN && cp {kept} NEW_RUN/ && cd NEW_RUN"

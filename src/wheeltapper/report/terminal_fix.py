@@ -63,9 +63,11 @@ def print_fix(view: FixView, out: Console, written: Sequence[str] = ()) -> None:
         parts += [heading_rule("By hand"), listed("•", view.notes)]
     if written:
         parts += [heading_rule("Written"), *(Text(f"  {path}") for path in written)]
-    if view.commands:
-        parts += [heading_rule("Next"), *(Text(f"  {line}", no_wrap=True, overflow="ignore") for line in view.commands)]
     put(out, *parts)
+    if view.commands:
+        put(out, heading_rule("Next"))
+        for line in view.commands:
+            out.print(Text(f"  {line}"), soft_wrap=True)  # a wrapped command cannot be pasted
 
 
 def _diff(diff: DiffView) -> RenderableType:

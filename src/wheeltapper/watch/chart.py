@@ -57,6 +57,11 @@ class Plot:
 
 def draw(plot: Plot, width: int, height: int, look: Look = DARK) -> list[Text]:
     """`height` lines of at most `width` characters; the last holds the positions."""
+    with np.errstate(all="ignore"):  # values near the largest float are drawn at the edge
+        return _draw(plot, width, height, look)
+
+
+def _draw(plot: Plot, width: int, height: int, look: Look) -> list[Text]:
     columns, rows = width - LABEL, height - 1
     good = np.isfinite(plot.values) & np.isfinite(plot.at)
     if plot.log:
@@ -69,7 +74,7 @@ def draw(plot: Plot, width: int, height: int, look: Look = DARK) -> list[Text]:
     x = _Scale(left, right, 2 * columns)
     y = _Scale(high, low, 4 * rows)  # from the top
     dots = np.zeros((4 * rows, 2 * columns), dtype=bool)
-    _curve(dots, x.dots(plot.at[good]), y.dots(_shown(plot, plot.values[good])), joined=int(good.sum()) < 4 * columns)
+    _curve(dots, x.dots(plot.at[good]), y.dots(_shown(plot, plot.values[good])))
     ahead = np.zeros_like(dots)
     shaded = np.zeros((rows, columns), dtype=bool)
     if plot.band is not None:
@@ -153,8 +158,8 @@ def _label(plot: Plot, value: float) -> str:
     return num(10**value if plot.log else value)[: LABEL - 2]
 
 
-def _curve(dots: np.ndarray, xs: np.ndarray, ys: np.ndarray, *, joined: bool) -> None:
-    """Each column from its lowest to its highest; neighbours joined where points are few."""
+def _curve(dots: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> None:
+    """Each column from its lowest to its highest, joined with the one before."""
     order = np.argsort(xs, kind="stable")
     xs, ys = xs[order], ys[order]
     edges = np.flatnonzero(np.diff(xs)) + 1
@@ -162,10 +167,10 @@ def _curve(dots: np.ndarray, xs: np.ndarray, ys: np.ndarray, *, joined: bool) ->
     for part in np.split(np.arange(len(xs)), edges):
         column, here = int(xs[part[0]]), ys[part]
         dots[int(here.min()) : int(here.max()) + 1, column] = True
-        if before is not None and (joined or column - before[0] > 1):
-            steps = np.arange(before[0], column + 1)
-            line = np.round(np.interp(steps, [before[0], column], [before[1], int(here[0])])).astype(int)
-            dots[line, steps] = True
+        if before is not None:
+            x0, y0 = before
+            n = max(column - x0, abs(int(here[0]) - y0)) + 1
+            dots[np.linspace(y0, int(here[0]), n).round().astype(int), np.linspace(x0, column, n).round().astype(int)] = True
         before = (column, int(here[-1]))
 
 

@@ -13,19 +13,20 @@ from typing import ClassVar
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import DataTable, Footer, Static
 
+from wheeltapper.diagnosis.model import SOMETHING_ELSE
 from wheeltapper.finding import Unknown
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.terminal import SIGNS, detail, first_screen
-from wheeltapper.report.text import clean, num, plural
+from wheeltapper.report.text import clean, num, plural, position
 from wheeltapper.report.view import VERDICT_WORDS, view_of
 from wheeltapper.run.model import Series
 from wheeltapper.signals import Signals
@@ -40,6 +41,7 @@ COLORS = {"sound": "#3fb950", "ill": "#f85149", "cannot-tell": "#d29922"}
 LIGHT_COLORS = {"sound": "#1a7f37", "ill": "#cf222e", "cannot-tell": "#9a6700"}
 KIND_STYLE = {"alarm": "ill", "crashed": "ill", "silent": "cannot-tell", "withdrawn": "sound", "finished": "sound", "target": "sound"}
 MOST_INCIDENTS = 200
+WIDE = 100  # columns below which the list of runs is narrow
 TWO_CHARTS = 26  # lines of screen below which one chart is shown
 
 
@@ -113,24 +115,25 @@ class Dashboard(App[None]):
 
     TITLE = "wheeltapper watch"
     CSS = """
-    #top { height: 1; padding: 0 1; background: $primary-background; }
-    #runs { width: 36; height: 1fr; border-right: tall $primary-background; }
+    #top { height: 1; padding: 0 1; background: $panel; }
+    #runs { width: 36; height: 1fr; overflow-x: hidden; }
+    #runs.narrow { width: 25; }
     #runs.alone { display: none; }
     #detail { padding: 0 1; }
     #verdict { height: auto; max-height: 5; padding: 0 0 1 0; }
     #facts { height: auto; padding: 0 0 1 0; }
     #second.hidden { display: none; }
-    #log { height: auto; max-height: 9; border-top: tall $primary-background; padding: 0 1; }
+    #log { height: auto; max-height: 9; border-top: solid $panel; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
         Binding("d", "report", "Diagnosis"),
-        Binding("j", "move(1)", "Next run"),
+        Binding("j", "move(1)", "Next"),
         Binding("k", "move(-1)", "Previous", show=False),
-        Binding("c", "curve", "Other curve"),
-        Binding("l", "log", "Log scale"),
-        Binding("r", "look", "Look now"),
-        Binding("t", "ground", "Light/dark"),
+        Binding("c", "curve", "Curve"),
+        Binding("l", "log", "Log"),
+        Binding("r", "look", "Look"),
+        Binding("t", "ground", "Theme"),
     ]
     ENABLE_COMMAND_PALETTE = False
 
@@ -174,8 +177,9 @@ class Dashboard(App[None]):
         self._leave.set()
         self._wake.set()
 
-    def on_resize(self) -> None:
-        self.query_one("#second").set_class(self.size.height < TWO_CHARTS, "hidden")
+    def on_resize(self, event: Resize) -> None:
+        self.query_one("#second").set_class(event.size.height < TWO_CHARTS, "hidden")
+        self.query_one("#runs").set_class(event.size.width < WIDE, "narrow")
 
     # ------------------------------------------------------------ the thread that looks
 
@@ -259,7 +263,7 @@ class Dashboard(App[None]):
         for key in keys:
             run = self._runs[key]
             text = Text.assemble(self._mark(run), " ", (clean(run.run.name, 30), "bold"))
-            text.append(f"\n  {run.state}  {place(run)}"[:34], style="dim")
+            text.append(f"\n  {short_place(run)}{'' if run.state == 'running' else f'  {run.state}'}", style="dim")
             table.update_cell(key, column, text, update_width=True)
         if self._chosen in keys and keys:
             table.move_cursor(row=keys.index(self._chosen))
@@ -279,7 +283,7 @@ class Dashboard(App[None]):
         head.append(f"  {clean(run.run.name, 80)}", style="bold")
         if told:
             head.append(f"\n{clean(told.headline, 300)}")
-            if told.verdict == "ill" and told.causes and told.causes[0].id != "something-else":
+            if told.verdict == "ill" and told.causes and told.causes[0].probability > 0.5 and told.causes[0].id != SOMETHING_ELSE:
                 head.append(f"\nMost likely: {clean(told.causes[0].title)} ({100 * told.causes[0].probability:.0f} %)", style="italic")
         verdict.update(head)
         facts.update(self._facts(run))
@@ -291,8 +295,7 @@ class Dashboard(App[None]):
             wanted = target.value if target and series is not None and target.series(run.run) is series else None
             chart.show(run, series, wanted)
 
-    def _facts(self, run: Watched) -> Table:
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    def _facts(self, run: Watched) -> Text:
         left = run.seconds_left()
         lr = Signals(run.run).maybe("lr")
         cells = [
@@ -301,21 +304,17 @@ class Dashboard(App[None]):
             ("lr", num(float(lr.values[-1])) if lr is not None and len(lr) else "–"),
             ("written", f"{duration(max(0.0, time.time() - run.grown))} ago" if not run.done else run.state),
         ]
+        line = Text("   ").join(_cell(name, value) for name, value in cells)
         target = self._watcher.target
         if target is not None:
-            cells.append((f"{clean(target.metric, 24)} {num(target.value)}", run.chance(target)[1]))
+            line.append("\n").append(_cell(f"chance of {clean(target.metric, 24)} {num(target.value)}:", run.chance(target)[1]))
         elif isinstance(run.outlook, Forecast):
             last = len(run.outlook.at) - 1
             words = f"{num(run.outlook.middle[last])} ({num(run.outlook.low[last])} to {num(run.outlook.high[last])})"
-            cells.append((f"{clean(run.outlook.series, 24)} at {num(run.outlook.at[last])}", words))
+            line.append("\n").append(_cell(f"expected {clean(run.outlook.series, 24)} at {position(run.outlook.at[last], run.outlook.clock)}:", words))
         elif isinstance(run.outlook, Unknown):
-            cells.append(("forecast", f"none: {clean(run.outlook.why, 70)}"))
-        table.add_row(*(Text.assemble((f"{name} ", "dim"), value) for name, value in cells[:4]))
-        lines = Table.grid()
-        lines.add_row(table)
-        for name, value in cells[4:]:
-            lines.add_row(Text.assemble((f"{name} ", "dim"), value))
-        return lines
+            line.append(f"\nno forecast: {clean(run.outlook.why, 120)}", style="dim")
+        return line
 
     def _line(self, incident: Incident) -> Text:
         style = self._color(KIND_STYLE[incident.kind]) if incident.kind in KIND_STYLE else ""
@@ -360,6 +359,19 @@ class Dashboard(App[None]):
     def action_ground(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
         self._draw()
+
+
+def _cell(name: str, value: str) -> Text:
+    return Text.assemble((f"{name} ", "dim"), value)
+
+
+def short_place(run: Watched) -> str:
+    """How far it came, in few characters."""
+    progress = run.diagnosis.progress if run.diagnosis else None
+    if progress is None or progress.at is None:
+        return "–"
+    share = f"{100 * progress.at / progress.total:.0f} %  " if progress.total else ""
+    return share + position(progress.at, progress.clock)
 
 
 def curves_of(run: Watched, target: Series | None) -> list[Series]:

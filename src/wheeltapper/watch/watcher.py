@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -84,13 +84,24 @@ class Watched:
     judged_at: float = float("-inf")
     cost: float = 0.0  # seconds of the last diagnosis
     silent: bool = False
+    problem: str = ""  # why the last judgement could not be made: a fault of ours
     audit: tuple[object, tuple[Finding, ...]] | None = None
 
     @property
     def state(self) -> str:
         """running, finished, crashed, silent."""
-        told = self.diagnosis.progress.state if self.diagnosis else "unknown"
-        return told if told in ("finished", "crashed") else "silent" if self.silent else "running"
+        if self.over:
+            return self.over
+        return "silent" if self.silent else "running"
+
+    @property
+    def over(self) -> Literal["finished", "crashed", ""]:
+        """Has it ended? A traceback that training went on after is no end, so the sign decides, not the words."""
+        if self.diagnosis is None:
+            return ""
+        if any(f.id == "crashed" for f in self.diagnosis.findings):
+            return "crashed"
+        return "finished" if self.diagnosis.progress.state == "finished" else ""
 
     @property
     def done(self) -> bool:
@@ -122,7 +133,7 @@ class Watched:
     def status(self, target: Target | None = None) -> str:
         """One line about the run as it stands."""
         told = self.diagnosis
-        parts = [told.verdict.replace("-", " ") if told else "not judged yet", self.state]
+        parts = [told.verdict.replace("-", " ") if told else clean(self.problem) or "not judged yet", self.state]
         if told and told.progress.at is not None:
             total = told.progress.total
             share = f" of {num(total)} ({100 * told.progress.at / total:.0f} %)" if total else ""
@@ -194,7 +205,7 @@ class Watcher:
 
     def pause(self, interval: float) -> float:
         """Seconds to wait before the next look: the interval, or longer where a look itself is dear."""
-        return max(interval, SHARE * self.cost)
+        return interval if self.looks < 2 else max(interval, SHARE * self.cost)  # the first reads all there is
 
     def seen(self) -> dict[str, Seen]:
         """How the runs stand, for a later call."""
@@ -248,8 +259,13 @@ class Watcher:
         basis = (run.scripts, tuple(tree for tree in run.configs))
         if watched.audit is None or watched.audit[0] != basis:
             watched.audit = basis, audited(run)
-        told = watched.diagnosis = judge(run, audit=watched.audit[1])
-        watched.outlook = self._outlook(told)
+        try:
+            told = watched.diagnosis = judge(run, audit=watched.audit[1])
+            watched.outlook, watched.problem = self._outlook(told), ""
+        except Exception as error:  # hours of watching must not end with one faulty rule
+            watched.problem = f"this is a bug in Wheeltapper, not in your run: {type(error).__name__}: {error}"
+            watched.judged, watched.judged_at = watched.content, now
+            return []
         watched.pace.seen(now, told.progress.at)
         watched.judged, watched.judged_at = watched.content, now
         watched.cost = time.perf_counter() - began
@@ -259,8 +275,13 @@ class Watcher:
         if self.target is not None and watched.chance(self.target)[0] == 1.0:
             text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
             out += self.ledger.once(watched.key, run.name, "target", text, now)
-        if told.progress.state == "finished":
+        if watched.over == "finished":
             out += self.ledger.once(watched.key, run.name, "finished", told.progress.text, now)
+        elif watched.over == "crashed":
+            text = next(f.summary for f in told.findings if f.id == "crashed")
+            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, run.name, "crashed", text, now)
+        else:
+            self.ledger.unsay(watched.key, "crashed")
         return out
 
     def _outlook(self, told: Diagnosis) -> Forecast | Unknown | None:
@@ -273,11 +294,10 @@ class Watcher:
     def _alive(self, watched: Watched, now: float) -> list[Incident]:
         """Does it still write?"""
         name, silence = watched.run.name, now - watched.grown
-        over = watched.diagnosis is not None and watched.diagnosis.progress.state in ("finished", "crashed")
-        watched.silent = not over and silence >= self.stale
+        watched.silent = not watched.over and silence >= self.stale
         if watched.silent:
             text = f"nothing was written for {duration(silence)}; it ended, hangs, or writes elsewhere"
             return self.ledger.once(watched.key, name, "silent", text, now)
-        if not over and self.ledger.unsay(watched.key, "silent"):
+        if not watched.over and self.ledger.unsay(watched.key, "silent"):
             return [Incident(name, "again", "again", "it writes again", now)]
         return []

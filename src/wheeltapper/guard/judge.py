@@ -1,0 +1,224 @@
+"""What in a record is an alarm. Facts (not finite, no gradient, ranks that differ) need no threshold; outliers are
+judged against the run's own quiet steps, with a stated false rate.
+
+The threshold: residuals from a running median; their upper tail beyond the 95 % quantile is taken as exponential and
+its scale at the upper 99 % confidence limit, so that the level exceeded once in 1/RATE looks can be computed from a
+few hundred steps. For Gaussian residuals it lies at 8 standard deviations; for heavier tails further out. On a log
+scale an exponential tail is a power law of the gradient norm, so heavy tails are allowed for (KNOWLEDGE ST-06: a
+fixed number of sigmas is wrong in both directions). LOG.md has the measured false rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wheeltapper.guard.record import StepRecord, TensorRecord
+
+RATE = 1e-6  # false alarms per look that a threshold is computed for
+QUIET = 256  # steps before outliers are judged: the tail then has 13 points
+POOL = 1024  # residuals kept
+NEAR = 64  # steps of the running median; a trend over fewer is not a step's own doing
+TAIL = 0.05
+# BLOOM's norms before its loss spikes were 8 and 20 times the quiet level, its quiet ones within 2 (PRG-06). Under 4
+# times, an outlier is real but clipping and the second moment absorb it; nothing is to be done.
+FACTOR = 4.0
+# A precursor is two norms in a row (PRG-06); a loss has left its band when five in a row have.
+NORM_RUN, LOSS_RUN = 2, 5
+SKIP_RUN = 5  # outliers in a row after which they are no longer outliers but where the run has gone
+MOVED_ON = 64  # outliers in a row: the level has changed, learn it anew
+
+
+class Band:
+    """A running median and the level above it that a quiet step exceeds once in 1/RATE looks."""
+
+    def __init__(self) -> None:
+        self._near: deque[float] = deque(maxlen=NEAR)
+        self._pool: deque[float] = deque(maxlen=POOL)
+        self._since = 0
+        self.median = math.nan
+        self.level = math.inf
+        self.run = 0  # outliers in a row
+
+    @property
+    def ready(self) -> bool:
+        return math.isfinite(self.level)
+
+    def above(self, value: float, least: float = 0.0) -> bool:
+        """Whether `value` is an outlier; a quiet one is learned from."""
+        if self.ready and value - self.median > max(self.level, least):
+            self.run += 1
+            if self.run >= MOVED_ON:
+                self.__init__()  # type: ignore[misc]
+                return False
+            return True
+        self.run = 0
+        if self._near:
+            self._pool.append(value - self.median)
+        self._near.append(value)
+        self.median = sorted(self._near)[len(self._near) // 2]
+        self._since += 1
+        if len(self._pool) >= QUIET and (self._since >= 32 or not self.ready):
+            self._since = 0
+            self.level = tail_level(np.fromiter(self._pool, dtype=np.float64), RATE)
+        return False
+
+
+def tail_level(residuals: np.ndarray[Any, np.dtype[np.float64]], rate: float) -> float:
+    """The residual exceeded with probability `rate`, by an exponential tail at its upper 99 % confidence limit.
+
+    >>> round(tail_level(np.random.default_rng(0).standard_normal(1024), 1e-6), 1)
+    7.9
+    """
+    ordered = np.sort(residuals)
+    k = max(int(TAIL * len(ordered)), 1)
+    u = ordered[-k - 1]
+    excess = float(np.mean(ordered[-k:] - u))
+    # The mean of k exponentials is Gamma(k): the true scale is below this in 99 of 100 samples (Wilson–Hilferty).
+    upper = k / (k * (1 - 1 / (9 * k) - 2.326 / (3 * math.sqrt(k))) ** 3)
+    return float(u + upper * excess * math.log(k / len(ordered) / rate))
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What was seen; the guard makes an Incident of it and asks the policy."""
+
+    kind: str
+    text: str
+    severity: str
+    onset: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Judge:
+    """Holds what a verdict needs to remember. `names` are the parameters' names."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.norms = Band()
+        self.losses = Band()
+        self.sound = True  # the last step's loss and gradients were finite
+        self._still: dict[str, int] = {}
+
+    def step(self, r: StepRecord) -> Iterator[Alarm]:
+        scaled = math.isfinite(r.scale)
+        self.sound = not r.nonfinite and (math.isfinite(r.loss) or not r.loss_given)
+        if scaled and r.scale < 1:
+            # torch's own documentation: a scale below 1 means that something is wrong (AMP-01, AMP-04).
+            yield Alarm(
+                "scale",
+                f"The loss scale has fallen to {r.scale:.3g}: overflows persist.",
+                "error",
+                r.step,
+                {"scale": r.scale},
+            )
+        overflow = scaled and r.skipped  # the scaler's own work (AMP-05)
+        if not math.isfinite(r.loss) and r.loss_given and not overflow:
+            yield Alarm("nonfinite-loss", f"The loss is {r.loss}.", "error", r.step, {"loss": r.loss})
+        if r.nonfinite and not overflow:
+            name = self.names[r.worst] if 0 <= r.worst < len(self.names) else "?"
+            text = f"{r.nonfinite} of {len(self.names)} gradients are not finite, first {name}."
+            yield Alarm("nonfinite", text, "error", r.step, {"count": r.nonfinite, "first": name, "batch": r.batch_id})
+        if not r.nonfinite and math.isfinite(r.grad_norm) and r.grad_norm > 0 and not overflow:
+            yield from self._norm(r)
+        if math.isfinite(r.loss) and self.losses.above(r.loss) and self.losses.run == LOSS_RUN:
+            facts = {"loss": r.loss, "median": self.losses.median, "level": self.losses.median + self.losses.level}
+            text = (
+                f"The loss has been above its band for {LOSS_RUN} steps: {r.loss:.4g}, median {self.losses.median:.4g}."
+            )
+            yield Alarm("loss-left-band", text, "error", r.step - LOSS_RUN + 1, facts)
+
+    def _norm(self, r: StepRecord) -> Iterator[Alarm]:
+        if not self.norms.above(math.log(r.grad_norm), math.log(FACTOR)):
+            return
+        times = r.grad_norm / math.exp(self.norms.median)
+        facts = {
+            "norm": r.grad_norm,
+            "times": times,
+            "level": math.exp(self.norms.level),
+            "rate": RATE,
+            "batch": r.batch_id,
+        }
+        if self.norms.run == 1:
+            yield Alarm("norm-outlier", f"The gradient norm is {times:.3g} times its median.", "note", r.step, facts)
+        elif self.norms.run == NORM_RUN:
+            text = f"The gradient norm is {times:.3g} times its median, {NORM_RUN} steps in a row: often a loss spike follows."
+            yield Alarm("precursor", text, "warning", r.step - NORM_RUN + 1, facts)
+
+    def calm(self) -> bool:
+        """Whether the last step was inside its bands: a state worth keeping."""
+        return self.norms.run == 0 and self.losses.run == 0 and self.sound
+
+    def norm_limit(self) -> float:
+        """The gradient norm above which a step is a proven outlier; inf before the run has shown its quiet band."""
+        if not self.norms.ready or self.norms.run >= SKIP_RUN:
+            return math.inf
+        return math.exp(min(self.norms.median + max(self.norms.level, math.log(FACTOR)), 700.0))
+
+    def tensors(self, r: TensorRecord, lr: tuple[float, ...], group_of: list[int]) -> Iterator[Alarm]:
+        names = self.names
+        broken = np.flatnonzero(~np.isfinite(r.weight_rms))
+        if len(broken):
+            yield Alarm("weights", f"{listed(names, broken)}: the weights are not finite.", "error", r.step)
+        elif math.isinf(r.ema_distance) or (math.isnan(r.ema_distance) and r.ema_asked):
+            yield Alarm(
+                "ema",
+                "The averaged weights are not finite, the model's are: the average does not heal.",
+                "error",
+                r.step,
+            )
+        absent = np.isnan(r.grad_rms)
+        yield from self._twice(
+            r, "no-gradient", absent, "no gradient reaches them; the optimizer leaves them as they are"
+        )
+        rates = np.array([lr[g] if g < len(lr) else math.nan for g in group_of]) if lr else np.zeros(len(names))
+        pushed = (rates > 0) & (r.active > 0) & np.isfinite(r.update_rms)
+        frozen = pushed & (r.moved == 0)
+        yield from self._twice(r, "frozen", frozen, "they have a gradient and a learning rate, and do not move")
+        # A step in fp32 changes nearly every coordinate it pushes; in bf16 an update under |w|/512 is lost (AMP-11).
+        stagnant = pushed & ~frozen & (r.moved < 0.1 * r.active)
+        yield from self._twice(
+            r, "stagnant", stagnant, "fewer than one in ten of the coordinates they push change: lost in rounding"
+        )
+        for kind, facts in (("inputs", r.inputs), ("targets", r.targets)):
+            if facts.get("nonfinite"):
+                yield Alarm(
+                    f"{kind}-nonfinite",
+                    f"{facts['nonfinite']} values of the {kind} are not finite.",
+                    "error",
+                    r.step,
+                    facts,
+                )
+        constant = r.inputs.get("constant_channels")
+        flags = np.zeros(max(constant, default=-1) + 1, dtype=bool) if constant else np.zeros(0, dtype=bool)
+        flags[constant or []] = True
+        channels = tuple(f"channel {i}" for i in range(len(flags)))
+        yield from self._twice(r, "constant-input", flags, "the same value in every item of the batch", channels)
+
+    def _twice(
+        self, r: TensorRecord, kind: str, flags: Any, text: str, names: tuple[str, ...] | None = None
+    ) -> Iterator[Alarm]:
+        """Told once, when the same things show at two looks in a row: one look can be a rare branch of the model."""
+        names = self.names if names is None else names
+        now = {f"{kind} {names[i]}" for i in np.flatnonzero(flags)}
+        told = []
+        for key in [k for k in self._still if k.startswith(f"{kind} ") and k not in now and self._still[k] == 1]:
+            del self._still[key]
+        for key in sorted(now):
+            self._still[key] = self._still.get(key, 0) + 1
+            if self._still[key] == 2:
+                told.append(key.removeprefix(f"{kind} "))
+        if told:
+            yield Alarm(kind, f"{listed(told, range(len(told)))}: {text}.", "warning", r.step, {"names": told[:64]})
+
+
+def listed(names: Any, which: Any) -> str:
+    """The first few names and how many there are."""
+    which = list(which)
+    head = ", ".join(str(names[i]) for i in which[:4])
+    return head if len(which) <= 4 else f"{head} and {len(which) - 4} more"

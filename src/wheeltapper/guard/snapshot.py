@@ -1,0 +1,222 @@
+"""The whole state of a training at a step boundary, copied to the host, and put back in place.
+
+A boundary is right after optimizer.step(), before the loop's own scheduler.step(), scaler.update() and EMA update.
+Taken there and put back there, the rest of the loop's iteration brings everything to the same place. On a GPU the
+copies are asynchronous into pinned memory; `ready` says when they, and the count of non-finite numbers, have come.
+Restoring writes into the tensors that are there: no tensor of the model or optimizer is replaced.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from wheeltapper.guard import rng
+from wheeltapper.guard.measure import local, norms
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The training's objects that have state."""
+
+    model: Any
+    optimizer: Any
+    scheduler: Any = None
+    scaler: Any = None
+    ema: Any = None
+    loader: Any = None
+
+
+@dataclass
+class Snapshot:
+    """One state. `bad` is the count of tensors that are not finite, on the host once `ready`."""
+
+    step: int
+    tick: int
+    state: dict[str, Any]
+    bad: Any
+    event: Any = None
+    small: dict[str, Any] = field(default_factory=dict)  # scheduler, scaler, EMA, groups at the end of the iteration
+
+    def ready(self, wait: bool = False) -> bool:
+        if self.event is not None and wait:
+            self.event.synchronize()
+        return self.event is None or bool(self.event.query())
+
+    def finite(self) -> bool:
+        """Waits for the copy."""
+        self.ready(wait=True)
+        return float(self.bad) == 0
+
+
+def take(parts: Parts, step: int, tick: int) -> Snapshot:
+    """Copy everything. With a scaler this waits once for the device, for its state_dict does."""
+    model = unwrapped(parts.model)
+    state: dict[str, Any] = {
+        "step": step,
+        "tick": tick,
+        "model": clone(dict(model.state_dict())),
+        "hidden": clone(hidden_buffers(model)),
+        "optimizer": clone(parts.optimizer.state_dict()),
+        "rng": rng.capture(),
+        **small_state(parts),
+    }
+    if parts.loader is not None and hasattr(parts.loader, "state_dict"):
+        state["loader"] = copy.deepcopy(parts.loader.state_dict())
+    floats = [t for t in tensors_in((model.state_dict(), parts.optimizer.state_dict())) if t.is_floating_point()]
+    bad = nonfinite(floats)
+    event = None
+    if isinstance(bad, torch.Tensor) and bad.device.type == "cuda":
+        bad = to_host(bad)
+        event = torch.cuda.Event()
+        event.record()
+    return Snapshot(step, tick, state, bad, event)
+
+
+def small_state(parts: Parts) -> dict[str, Any]:
+    """What the loop changes between optimizer.step() and the next batch."""
+    state: dict[str, Any] = {"groups": groups(parts.optimizer)}
+    for name, part in (("scheduler", parts.scheduler), ("scaler", parts.scaler)):
+        if part is not None and hasattr(part, "state_dict"):
+            state[name] = copy.deepcopy(part.state_dict())
+    if parts.ema is not None:
+        state["ema"] = clone(held(parts.ema))
+    return state
+
+
+def put_back(parts: Parts, snapshot: Snapshot, *, replay: bool = False) -> None:
+    """Make the training what it was. `replay` also moves the loader back, so that the same batches come again."""
+    snapshot.ready(wait=True)
+    load(parts, snapshot.state, replay=replay)
+
+
+def load(parts: Parts, state: Mapping[str, Any], *, replay: bool = False) -> None:
+    """Put a state (a snapshot's, or one read from disk) into the training's objects, in place."""
+    model = unwrapped(parts.model)
+    overwrite(dict(model.state_dict()), state["model"])
+    overwrite(hidden_buffers(model), state.get("hidden", {}))
+    load_optimizer(parts.optimizer, state["optimizer"])
+    for group, saved in zip(parts.optimizer.param_groups, state["groups"], strict=True):
+        set_group(group, saved)
+    if parts.scheduler is not None and "scheduler" in state:
+        parts.scheduler.load_state_dict(copy.deepcopy(state["scheduler"]))
+    if parts.scaler is not None and state.get("scaler"):
+        parts.scaler.load_state_dict(state["scaler"])
+    if parts.ema is not None and "ema" in state:
+        overwrite(held(parts.ema), state["ema"])
+    if replay and "loader" in state and hasattr(parts.loader, "load_state_dict"):
+        parts.loader.load_state_dict(copy.deepcopy(state["loader"]))
+    rng.restore(state["rng"])
+
+
+def load_optimizer(optimizer: Any, saved: Mapping[str, Any]) -> None:
+    """Per-parameter state in place; what was not there then is dropped, what is missing now is made."""
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    for i, p in enumerate(params):
+        then = saved["state"].get(i)
+        if then is None:
+            optimizer.state.pop(p, None)
+            continue
+        now = optimizer.state[p]
+        for key in [k for k in now if k not in then]:
+            del now[key]
+        for key, value in then.items():
+            here = now.get(key)
+            if isinstance(here, torch.Tensor) and isinstance(value, torch.Tensor) and local(here).shape == value.shape:
+                local(here).copy_(value)
+            elif isinstance(value, torch.Tensor) and value.dim() > 0:
+                now[key] = value.to(p.device, copy=True)
+            else:
+                now[key] = copy.deepcopy(value)
+
+
+def groups(optimizer: Any) -> list[dict[str, Any]]:
+    return [{k: clone(v) for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
+
+
+def set_group(group: dict[str, Any], saved: Mapping[str, Any]) -> None:
+    for key, value in saved.items():
+        if isinstance(group.get(key), torch.Tensor) and isinstance(value, torch.Tensor):
+            group[key].copy_(value)
+        elif key != "params":
+            group[key] = copy.deepcopy(value)
+
+
+def held(ema: Any) -> Any:
+    """The live state of an EMA: what state_dict gives of a module or an object, or the mapping itself."""
+    if isinstance(ema, Mapping):
+        return ema
+    return ema.state_dict() if hasattr(ema, "state_dict") else {}
+
+
+def hidden_buffers(model: Any) -> dict[str, Any]:
+    """Buffers that state_dict leaves out."""
+    known = set(model.state_dict())
+    return {n: b for n, b in model.named_buffers() if n not in known}
+
+
+def unwrapped(model: Any) -> Any:
+    """The model inside DDP and torch.compile."""
+    while True:
+        if type(model).__name__ == "DistributedDataParallel":
+            model = model.module
+        elif hasattr(model, "_orig_mod"):
+            model = model._orig_mod
+        else:
+            return model
+
+
+def overwrite(live: Any, saved: Any) -> None:
+    """Copy saved tensors into the live ones of the same place; numbers in a plain dict are set."""
+    for key, value in saved.items():
+        here = live.get(key)
+        if isinstance(here, torch.Tensor) and isinstance(value, torch.Tensor):
+            local(here).copy_(value)
+        elif isinstance(here, Mapping) and isinstance(value, Mapping):
+            overwrite(here, value)
+        elif isinstance(here, list) and isinstance(value, list) and len(here) == len(value):
+            overwrite(dict(enumerate(here)), dict(enumerate(value)))
+
+
+def to_host(tensor: Any) -> Any:
+    """A copy on the host; from a GPU asynchronous, into pinned memory."""
+    tensor = local(tensor).detach()
+    if tensor.device.type == "cuda":
+        host = torch.empty_like(tensor, device="cpu", pin_memory=True)
+        return host.copy_(tensor, non_blocking=True)
+    return tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
+
+
+def clone(value: Any) -> Any:
+    """A deep copy with every tensor on the host."""
+    if isinstance(value, torch.Tensor):
+        return to_host(value)
+    if isinstance(value, Mapping):
+        return {k: clone(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(clone(v) for v in value)
+    return copy.deepcopy(value)
+
+
+def tensors_in(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [local(value)]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return [t for item in items for t in tensors_in(item)]
+
+
+def nonfinite(tensors: list[Any]) -> Any:
+    """How many tensors hold a number that is not finite: a device scalar, added up where the first tensor is."""
+    kinds: dict[tuple[Any, Any], list[Any]] = {}
+    for t in tensors:
+        if t.numel():
+            kinds.setdefault((t.device, t.dtype), []).append(t)
+    total: Any = None
+    for same in sorted(kinds.values(), key=lambda ts: ts[0].device.type == "cpu"):
+        count = (~torch.isfinite(torch.stack(norms(same)))).sum().float()
+        total = count if total is None else total + count.to(total.device, non_blocking=True)
+    return torch.zeros(()) if total is None else total

@@ -1,0 +1,89 @@
+"""From a record to a verdict: what is told, and what is done about it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from wheeltapper.guard.acts import Want
+from wheeltapper.guard.judge import Alarm
+from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+
+if TYPE_CHECKING:
+    from wheeltapper.guard.core import Guard
+
+AGAIN = 100  # steps before an alarm of the same kind is told again
+
+
+def take(guard: Guard, record: StepRecord) -> None:
+    guard.history.append(record)
+    guard._tell("step", record)
+    for seen in guard._judge.step(record):
+        alarm(guard, seen, record.tick)
+    if record.action == "skip":
+        guard._actor.skipped(record)
+        facts = {"norm": record.grad_norm, "nonfinite": record.nonfinite, "batch": record.batch_id}
+        text = f"The step was skipped ({guard._actor.used} of {guard._actor.limit})."
+        guard.report(
+            Incident("skipped", record.step, record.tick, record.time, text, "warning", None, "skip", facts, guard.rank)
+        )
+
+
+def alarm(guard: Guard, seen: Alarm, tick: int) -> None:
+    """Tell of an alarm, at most once in AGAIN steps for each kind, and let the policy consider it."""
+    guard._actor.consider(seen, tick)
+    if tick - guard._told.get(seen.kind, -AGAIN) < AGAIN:
+        return
+    guard._told[seen.kind] = tick
+    step = max(seen.onset, guard.history[-1].step if guard.history else 0)
+    onset = seen.onset if seen.onset < step else None
+    guard.report(
+        Incident(seen.kind, step, tick, time.time(), seen.text, seen.severity, onset, None, seen.facts, guard.rank)
+    )
+
+
+def act(guard: Guard, want: Want | None) -> None:
+    """Do what the policy says, at this boundary."""
+    if want is None:
+        return
+    step = guard.at
+    done = guard._actor.act(want, step, guard.tick)
+    if done is None:
+        text = f"No recovery is left ({guard._actor.used} of {guard._actor.limit}); the guard only watches from here. {want.reason}"
+        guard._journal.write("limit", step=step, reason=want.reason)
+        guard.report(
+            Incident(
+                "limit",
+                step,
+                guard.tick,
+                time.time(),
+                text,
+                "error",
+                facts={"used": guard._actor.used},
+                rank=guard.rank,
+            )
+        )
+        return
+    action, facts = done
+    if action == "rollback":
+        guard.at = facts["to_step"]
+        guard._late = None
+    if action == "stop":
+        guard.stopping = want.reason
+    text = {
+        "cut": f"The learning rates were multiplied by {guard._actor.cut:g}.",
+        "rollback": f"Went back to step {guard.at}.",
+        "stop": "Training is asked to stop.",
+    }[action]
+    text = f"{text} {want.reason} ({guard._actor.used} of {guard._actor.limit} recoveries)"
+    facts = {**facts, "onset_tick": want.onset}
+    guard.report(Incident(action, step, guard.tick, time.time(), text, "warning", None, action, facts, guard.rank))
+
+
+def look(guard: Guard, seen: TensorRecord) -> None:
+    """Every tensor has been looked at."""
+    guard.tensors.append(seen)
+    guard._tell("tensors", seen)
+    lr = guard.history[-1].lr if guard.history else ()
+    for found in guard._judge.tensors(seen, lr, guard._meter.group_of):
+        alarm(guard, found, seen.tick)

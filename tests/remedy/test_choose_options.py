@@ -1,0 +1,201 @@
+"""Which remedies are used and which are not; the three ways on and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wheeltapper import api
+from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis, RankedCause
+from wheeltapper.errors import InputError
+from wheeltapper.finding import Edit, Finding, Place, Remedy
+from wheeltapper.remedy.choose import choose
+from wheeltapper.remedy.fix import make_fix
+from wheeltapper.remedy.options import options_of
+from wheeltapper.remedy.pace import pace_of
+from wheeltapper.run.merge import merge
+from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.sources.record import Points, Reading
+from wheeltapper.testing import make_run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CONFIG = "lr: 0.1\nwarmup_epochs: 5\nepochs: 100\nbatch_size: 64\nweight_decay: 0.1\nclip_grad: 1.0\n"
+LOSS = [*np.linspace(4.0, 1.0, 30), *([9.0] * 20)]
+
+
+def run(**more: object) -> Run:
+    made = make_run(
+        {"train_loss": LOSS}, clock="epoch", config=CONFIG, facts={"total_epochs": 100, "steps_per_epoch": 10}
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+DIVERGED = Finding("diverged", "the loss rose", "ill", "is-p", "train/loss", "epoch", 30.0)
+
+
+def cause(id_: str, p: float, *remedies: Remedy, grade: str = "suspected") -> RankedCause:
+    return RankedCause(id_, id_, p, grade, ("diverged",), remedies=remedies, trial="fork it")  # type: ignore[arg-type]
+
+
+def diagnosis(
+    *causes: RankedCause, of: Run | None = None, findings: tuple[Finding, ...] = (DIVERGED,), **more: object
+) -> Diagnosis:
+    real = api.judge(run())
+    return replace(
+        real, run=of or run(), verdict="ill", causes=causes, findings=findings, best=None, validity=(), **more
+    )  # type: ignore[arg-type]
+
+
+HALVE = Remedy("Halve the rate.", (Edit("optimizer.lr", 0.1, 0.05),), "try", "it passes")
+DECAY = Remedy("Less decay.", (Edit("optimizer.weight_decay", 0.1, 0.01),), "try", "it moves")
+BY_HAND = Remedy("Mend the loop.", (), "safe", "it ends")
+ADVICE = Remedy("Think.", (Edit("optimizer.lr", 0.1, 0.01),), "advice")
+
+
+def test_a_likely_cause_is_applied_and_a_suspected_one_waits_for_its_trial() -> None:
+    choice = choose(diagnosis(cause("lr-too-high", 0.7, HALVE), cause("weight-decay-too-strong", 0.2, DECAY)))
+    assert [(t.cause, t.how) for t in choice.treatments] == [
+        ("lr-too-high", "apply"),
+        ("weight-decay-too-strong", "open"),
+    ]
+    assert [e.knob for e in choice.edits] == ["optimizer.lr"]
+    assert any("two changes at once" in item.why for item in choice.left)
+
+
+def test_advice_is_never_applied() -> None:
+    choice = choose(diagnosis(cause("lr-too-high", 0.99, ADVICE, grade="is-p")))
+    assert not choice.edits
+    assert "never applied" in choice.left[0].why
+
+
+def test_a_pinned_knob_drops_the_remedy_and_the_next_is_offered() -> None:
+    both = cause("lr-too-high", 0.9, HALVE, DECAY)
+    choice = choose(diagnosis(both), keep=["lr"])
+    assert [e.knob for e in choice.edits] == ["optimizer.weight_decay"]
+    assert choice.left[0].why == "you keep optimizer.lr"
+    assert choose(diagnosis(both), keep=["optimizer"]).edits == ()
+
+
+def test_a_knob_is_pinned_by_the_users_own_key_as_well() -> None:
+    clip = Remedy("Clip less.", (Edit("clip.norm", 1.0, 5.0),), "try", "")
+    found = diagnosis(cause("clip-too-small", 0.9, clip))
+    assert choose(found).edits
+    assert not choose(found, keep=["clip_grad"]).edits
+
+
+def test_an_unknown_pin_names_near_ones() -> None:
+    with pytest.raises(InputError, match="weight_decay"):
+        choose(diagnosis(cause("lr-too-high", 0.9, HALVE)), keep=["weigth_decay"])
+
+
+def test_what_would_change_nothing_is_left_out() -> None:
+    same = Remedy("Set the rate.", (Edit("optimizer.lr", 0.1, 0.1),), "try")
+    choice = choose(diagnosis(cause("lr-too-high", 0.9, same)))
+    assert not choice.edits
+    assert "already" in choice.left[0].why
+
+
+def test_a_setting_that_the_code_never_reads_is_not_changed() -> None:
+    unread = Finding("option-never-used", "--lr is never read", "watch", "is", places=(Place("made.yaml", 1, 5),))
+    choice = choose(diagnosis(cause("lr-too-high", 0.9, HALVE), findings=(DIVERGED, unread)))
+    assert not choice.edits
+    assert "never reads" in choice.left[0].why
+    assert choice.treatments[0].how == "code", "the value must be changed where the code sets it"
+
+
+def test_a_key_that_does_not_exist_is_not_invented() -> None:
+    odd = Remedy("Slower.", (Edit("curriculum.steps", None, 100),), "try")
+    choice = choose(diagnosis(cause("curriculum-too-hard", 0.9, odd)))
+    assert not choice.edits
+    assert choice.left
+
+
+def test_two_causes_do_not_set_one_knob_to_two_values() -> None:
+    raise_ = Remedy("Raise it.", (Edit("optimizer.lr", 0.1, 1.0),), "try")
+    choice = choose(diagnosis(cause("lr-too-high", 0.6, HALVE), cause("lr-too-low", 0.6, raise_)))
+    assert [e.new for e in choice.edits] == [0.05]
+    assert any("a likelier cause sets" in item.why for item in choice.left)
+
+
+def test_a_refuted_cause_is_not_offered_again() -> None:
+    found = diagnosis(cause("lr-too-high", 0.9, HALVE), cause("weight-decay-too-strong", 0.05, DECAY))
+    choice = choose(found, refuted={"lr-too-high"})
+    assert all(t.cause != "lr-too-high" for t in choice.treatments)
+    assert "refuted" in choice.left[0].why
+
+
+def test_no_try_beside_a_broken_evaluation() -> None:
+    found = diagnosis(cause("eval-broken", 0.61, BY_HAND), cause("weight-decay-too-strong", 0.3, DECAY))
+    choice = choose(found)
+    assert not choice.edits
+    assert "evaluation is mended first" in choice.left[0].why
+
+
+def test_a_sound_run_has_nothing_to_fix() -> None:
+    fix = make_fix(replace(diagnosis(), verdict="sound"))
+    assert (fix.state, fix.plan, fix.edited) == ("nothing", None, ())
+
+
+def saved(*epochs: int, kinds: tuple[str, ...] = ("raw", "optimizer")) -> tuple[Checkpoint, ...]:
+    return tuple(Checkpoint(f"ck_{e}.pt", epoch=float(e), kinds=kinds) for e in epochs)
+
+
+def test_resume_takes_the_last_checkpoint_before_the_onset() -> None:
+    decay = Remedy("Bigger batch.", (Edit("batch.per_device", 64, 128),), "try", "it passes")
+    found = diagnosis(cause("batch-norm-small-batch", 0.9, decay), of=run(checkpoints=saved(10, 20, 28, 40)))
+    option = options_of(found, choose(found))[2]
+    assert option.possible, option.why
+    assert option.checkpoint == "ck_28.pt"
+    assert option.length == 72
+
+
+def test_resume_is_not_open_where_the_state_brings_the_old_rate_back() -> None:
+    found = diagnosis(cause("lr-too-high", 0.9, HALVE), of=run(checkpoints=saved(10, 28)))
+    option = options_of(found, choose(found))[2]
+    assert not option.possible
+    assert "brings back the old value" in option.why
+
+
+def test_resume_is_not_open_without_a_checkpoint_before_the_onset() -> None:
+    late = diagnosis(cause("lr-too-high", 0.9, HALVE), of=run(checkpoints=saved(40)))
+    assert "the first that lies here is of epoch 40" in options_of(late, choose(late))[2].why
+    said = replace(saved(10)[0], exists=False)
+    named = diagnosis(cause("lr-too-high", 0.9, HALVE), of=run(checkpoints=(said,)))
+    assert "none was found on disk" in options_of(named, choose(named))[2].why
+
+
+def test_the_best_checkpoint_is_corrected_for_its_choice() -> None:
+    rng = np.random.default_rng(3)
+    series = {"train_loss": LOSS, "val_acc": (50 + rng.normal(0, 1, 50)).tolist()}
+    made = make_run(series, clock="epoch", config=CONFIG, facts={"total_epochs": 100})
+    made = replace(made, checkpoints=saved(12))
+    score = made.series["val/accuracy"]
+    best = BestCheckpoint("ck_12.pt", 12.0, score.name, float(score.values.max()), "best", True)
+    found = replace(diagnosis(of=made), best=best)
+    option = options_of(found, choose(found))[0]
+    assert option.possible
+    assert "equal within noise" in option.risk
+    fair = float(option.risk.split("about ")[1].split(",")[0])
+    assert 49.5 < fair < best.value
+
+
+def test_a_file_from_after_the_onset_is_not_called_the_best() -> None:
+    best = BestCheckpoint("ck_40.pt", 12.0, "val/accuracy", 50.0, "nearest", True)
+    found = replace(diagnosis(of=run(checkpoints=saved(40))), best=best)
+    option = options_of(found, choose(found))[0]
+    assert not option.possible
+    assert "after the trouble began" in option.why
+
+
+def test_pace_is_that_of_the_wall_clock_without_pauses() -> None:
+    at = np.arange(100.0)
+    second = 2.0 * at
+    second[50:] += 36_000  # ten hours in a queue
+    points = Points("loss", np.linspace(2, 1, 100), at, "step", "a.log", np.arange(100), clocks={"second": second})
+    pace = pace_of(merge([Reading("a.log", "made", points=(points,))], name="a", root="."), "step")
+    assert pace is not None
+    assert pace.seconds == pytest.approx(2.0)
+    assert pace_of(run(), "epoch") is None

@@ -1,0 +1,216 @@
+"""What `fix` leaves on disk: whole or not at all, never over anything else; the case file only grows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from wheeltapper import api
+from wheeltapper.cli.main import build_parser, main
+from wheeltapper.errors import InputError
+from wheeltapper.remedy.case_file import Attempt, Verdict, add_attempt, load_case
+from wheeltapper.remedy.plan import load_plan
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILES = {"args.yaml", "plan.yaml", "fix.md", "fix.html", "case.json", "case.md"}
+
+
+@pytest.fixture
+def collapsed(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLES / "collapsed", tmp_path / "collapsed"))
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+def test_the_users_files_are_not_touched_and_one_line_differs(collapsed: Path, tmp_path: Path) -> None:
+    before = snapshot(collapsed)
+    assert main(["fix", str(collapsed), "-o", str(tmp_path / "out")]) == 0
+    assert snapshot(collapsed) == before
+    assert set(snapshot(tmp_path / "out")) == FILES
+    old, new = (f.read_text().splitlines() for f in (collapsed / "args.yaml", tmp_path / "out" / "args.yaml"))
+    assert [(a, b) for a, b in zip(old, new, strict=True) if a != b] == [("lr: 0.0012", "lr: 0.0006")]
+    assert not list(tmp_path.glob(".*")), "nothing half-written stays"
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("x")
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 2
+    assert "nothing was written" in capsys.readouterr().err
+    assert [p.name for p in out.iterdir()] == ["thesis.tex"]
+    (tmp_path / "file").write_text("x")
+    assert main(["fix", str(collapsed), "-o", str(tmp_path / "file")]) == 2
+
+
+def test_our_own_folder_is_written_again_and_its_history_stays(collapsed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    first = load_case(out)
+    add_attempt(
+        out / "case.json", Attempt("followup", "d", "exp2", "h", verdicts=(Verdict("x", "REFUTED"),)), "collapsed"
+    )
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    history = load_case(out).attempts
+    assert history[: len(first.attempts)] == first.attempts
+    assert len(history) == 3
+    (out / "mine.txt").write_text("x")
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 2, "a file of the user's is in it now"
+
+
+def test_a_dry_run_writes_nothing(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["fix", str(collapsed), "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "-lr: 0.0012" in shown
+    assert "+lr: 0.0006" in shown
+    assert [p.name for p in tmp_path.iterdir()] == ["collapsed"]
+
+
+def test_the_json_holds_the_plan(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fix", str(collapsed), "-o", str(tmp_path / "out"), "--json"]) == 0
+    out = msgspec.json.decode(capsys.readouterr().out)
+    assert out["state"] == "ready"
+    assert out["plan"]["edits"][0]["new"] == 0.0006
+    assert {Path(p).name for p in out["written"]} <= FILES
+
+
+def test_the_printed_commands_exist(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a folder"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("wheeltapper ")]
+    assert lines
+    for line in lines:
+        words = shlex.split(line)[1:]
+        args = build_parser().parse_args(words)
+        assert Path(args.plan).is_file()
+
+
+def test_the_launch_line_is_the_users_own_with_the_new_config(tmp_path: Path) -> None:
+    run = tmp_path / "proj"
+    shutil.copytree(EXAMPLES / "collapsed", run)
+    (run / "train.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--config')\np.parse_args()\n"
+    )
+    (run / "run.sh").write_text("#!/bin/bash\npython train.py --config args.yaml\n")
+    fix = api.fix(run)
+    assert len(fix.commands) == 1
+    api.save_fix(fix, tmp_path / "out")
+    line = fix.commands[0].at(str(tmp_path / "out"))
+    assert f"--config {tmp_path / 'out'}/args.yaml" in line
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (run / "train.py").unlink()
+    assert api.fix(run).commands == (), "a line that starts nothing is not printed"
+
+
+def test_killed_at_any_moment_nothing_is_half_done(collapsed: Path, tmp_path: Path) -> None:
+    """kill -9 at ten moments of the writing: the user's files whole, the folder absent or complete, a second try works."""
+    before = snapshot(collapsed)
+    code = (
+        "import sys, time, os\n"
+        "import wheeltapper.config.write as w\n"
+        "real = os.replace\n"
+        "def slow(a, b):\n    time.sleep(0.02); real(a, b); time.sleep(0.02)\n"
+        "os.replace = slow\n"
+        "from wheeltapper import api\n"
+        "fix = api.fix(sys.argv[1])\n"
+        "print('go', flush=True)\n"
+        "api.save_fix(fix, sys.argv[2])\n"
+    )
+    out = tmp_path / "out"
+    for moment in (0.0, 0.03, 0.09, 0.15, 0.21, 0.27):
+        process = subprocess.Popen([sys.executable, "-c", code, str(collapsed), str(out)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert snapshot(collapsed) == before
+        if out.exists():
+            assert set(snapshot(out)) >= FILES - {"case.md"}
+            load_plan(out / "plan.yaml")
+            load_case(out)
+            shutil.rmtree(out)
+    api.save_fix(api.fix(collapsed), out)
+    assert set(snapshot(out)) == FILES
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_a_case_only_grows_and_says_what_was_refuted(tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    add_attempt(file, Attempt("plan", "1", "a", "h1"), "a")
+    refuted = Attempt("followup", "2", "b", "h2", verdicts=(Verdict("lr-too-high", "REFUTED", "there again"),))
+    add_attempt(file, refuted, "a")
+    add_attempt(file, msgspec.structs.replace(refuted, date="3"), "a")  # looked twice: one entry
+    case = load_case(tmp_path)
+    assert [a.run for a in case.attempts] == ["a", "b"]
+    assert case.refuted == {"lr-too-high": "b: there again"}
+    assert "REFUTED" in (tmp_path / "case.md").read_text()
+
+
+def test_a_refuted_cause_of_the_case_is_not_tried_again(collapsed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    api.save_fix(api.fix(collapsed), out)
+    verdict = Attempt("followup", "2", "b", "h2", verdicts=(Verdict("lr-too-high", "REFUTED", "there again"),))
+    add_attempt(out / "case.json", verdict, "collapsed")
+    again = api.fix(collapsed, case=out)
+    assert not again.choice.edits
+    assert any("refuted" in item.why for item in again.choice.left)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": 2, "name": "a"}', '{"version": 1}', "[]"])
+def test_a_damaged_case_is_said_so_and_not_written_over(text: str, tmp_path: Path) -> None:
+    (tmp_path / "case.json").write_text(text)
+    with pytest.raises(InputError):
+        add_attempt(tmp_path / "case.json", Attempt("plan", "1", "a", "h"), "a")
+    assert (tmp_path / "case.json").read_text() == text
+    assert main(["lessons", str(tmp_path)]) == 2
+
+
+def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    new = Path(shutil.copytree(collapsed, tmp_path / "again"))
+    shutil.copy(out / "args.yaml", new / "args.yaml")
+    assert main(["followup", str(new), "--plan", str(out)]) == 1, "the same curve with the edit made refutes the cause"
+    assert "REFUTED" in capsys.readouterr().out
+    assert main(["followup", str(new), "--plan", str(out / "plan.yaml"), "--markdown"]) == 1
+    assert "| **REFUTED** | `lr-too-high` |" in capsys.readouterr().out
+    assert main(["followup", str(new), "--plan", str(out), "--json", "--no-record"]) == 1
+    assert msgspec.json.decode(capsys.readouterr().out)["issues"][0]["status"] == "REFUTED"
+    assert main(["lessons", str(out)]) == 0
+    assert "not to be tried again" in capsys.readouterr().out
+    assert len(load_case(out).attempts) == 2
+
+
+def test_hostile_names_do_not_reach_page_or_terminal(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = collapsed / "args.yaml"
+    config.write_text(
+        config.read_text().replace("lr: 0.0012", "lr: 0.0012  # <script>alert(1)</script> \x1b[31m [red]")
+    )
+    out = tmp_path / "out"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    assert "\x1b[31m" not in capsys.readouterr().out
+    page = (out / "fix.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page

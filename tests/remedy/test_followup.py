@@ -1,0 +1,145 @@
+"""The next run against its plan: FIXED, PARTIAL, OPEN, REFUTED, not yet; promises kept and broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wheeltapper import api
+from wheeltapper.remedy.fix import Fix, make_fix
+from wheeltapper.remedy.followup import Followup, follow_up
+from wheeltapper.remedy.plan import Plan
+from wheeltapper.run.model import Run
+from wheeltapper.testing import make_run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CONFIG = "model: resnet50\nnum_classes: 100\nepochs: 100\nlr: {lr}\nopt: adamw\nsched: cosine\nwarmup_epochs: 5\nbatch_size: 256\n"
+NOISE = np.random.default_rng(7).normal(0, 1, 400)
+
+
+def curve(n: int, breaks: int | None = None, back: float = 0.0) -> dict[str, list[float]]:
+    """A hundred classes learned over some twenty epochs; from `breaks` on at chance, or a share `back` above it."""
+    t = np.arange(n)
+    accuracy = 60 * (1 - np.exp(-t / 12)) + 1 + 0.4 * NOISE[:n]
+    loss = 4.6 - 3.0 * (1 - np.exp(-t / 12)) + 0.02 * NOISE[100 : 100 + n]
+    if breaks is not None:
+        broken = t >= breaks
+        accuracy = np.where(broken, 1.0 + 50 * back, accuracy) + 0.02 * NOISE[:n]
+        loss = np.where(broken, 4.605 - 2.5 * back, loss) + 0.004 * NOISE[200 : 200 + n]
+    rate = 0.0012 * np.minimum(1, (t + 1) / 5)
+    return {
+        "train_loss": loss.tolist(),
+        "eval_loss": (loss + 0.05).tolist(),
+        "eval_top1": accuracy.tolist(),
+        "lr": rate.tolist(),
+    }
+
+
+def run(n: int, breaks: int | None = None, *, lr: float = 0.0012, back: float = 0.0, config: bool = True) -> Run:
+    text = CONFIG.format(lr=lr) if config else None
+    return make_run(curve(n, breaks, back), clock="epoch", config=text, facts={"total_epochs": 100}, name="made")
+
+
+def plan_for_made() -> Plan:
+    """A plan as `fix` writes it, with the edit named by hand: `made.yaml` is no framework's file."""
+    ill = api.judge(run(40, 12))
+    assert ill.verdict == "ill"
+    fix: Fix = make_fix(ill)
+    assert fix.plan is not None
+    assert [e.knob for e in fix.plan.edits] == ["optimizer.lr"]
+    return fix.plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_for_made()
+
+
+def followed(new: Run, plan: Plan) -> Followup:
+    return follow_up(api.judge(new), plan)
+
+
+def status(result: Followup) -> str:
+    (issue,) = result.issues
+    return issue.status
+
+
+def test_gone_with_the_edit_made_is_fixed(plan: Plan) -> None:
+    result = followed(run(100, lr=0.0006), plan)
+    assert status(result) == "FIXED"
+    assert result.edits[0].made is True
+    assert not result.fresh
+    assert "optimizer.lr is 0.0006" in result.issues[0].why
+
+
+def test_back_at_the_same_place_with_the_edit_made_is_refuted(plan: Plan) -> None:
+    result = followed(run(60, 12, lr=0.0006), plan)
+    assert status(result) == "REFUTED"
+    assert result.outcome == "broken"
+    assert any("--case" in line for line in result.todo)
+
+
+def test_back_but_later_is_partial(plan: Plan) -> None:
+    result = followed(run(80, 40, lr=0.0006), plan)
+    assert status(result) == "PARTIAL"
+    assert "later" in result.issues[0].why
+
+
+def test_without_the_edit_nothing_is_proved(plan: Plan) -> None:
+    broken, sound = followed(run(60, 12), plan), followed(run(100), plan)
+    assert status(broken) == "OPEN"
+    assert status(sound) == "OPEN"
+    assert "not made" in broken.issues[0].why
+    assert "something else changed it" in sound.issues[0].why
+    assert result_says_to_start_again(broken)
+
+
+def result_says_to_start_again(result: Followup) -> bool:
+    return any("0.0006" in line for line in result.todo)
+
+
+def test_too_early_is_not_yet(plan: Plan) -> None:
+    result = followed(run(14, lr=0.0006), plan)
+    assert status(result) == "NOT YET"
+    assert result.outcome == "not yet"
+    assert any(p.status == "not yet" for p in result.promises)
+
+
+def test_a_run_that_does_not_tell_its_settings_proves_nothing(plan: Plan) -> None:
+    assert status(followed(run(100, config=False), plan)) == "NOT YET"
+
+
+def test_the_old_run_is_not_taken_for_the_new_one(plan: Plan) -> None:
+    result = followed(run(40, 12), plan)
+    assert status(result) == "OPEN"
+    assert "Give the next run" in result.todo[0]
+
+
+def test_promises_are_held_against_numbers(plan: Plan) -> None:
+    kept = {p.what: p for p in followed(run(100, lr=0.0006), plan).promises}
+    assert kept
+    scores = [p for what, p in kept.items() if what.startswith("val/accuracy")]
+    assert {p.status for p in scores} == {"kept"}
+    broken = followed(run(100, 12, lr=0.0006), plan).promises
+    assert {p.status for p in broken if p.what.startswith("val/accuracy")} == {"broken"}
+    assert all(p.saw for p in broken)
+
+
+def test_new_trouble_is_said(plan: Plan) -> None:
+    new = curve(60)
+    new["train_loss"] = [*new["train_loss"][:30], *([float("nan")] * 30)]
+    made = make_run(new, clock="epoch", config=CONFIG.format(lr=0.0006), facts={"total_epochs": 100})
+    result = followed(made, plan)
+    assert any("finite" in line for line in result.fresh)
+    assert result.warnings, "the plan asked to look at once"
+    assert result.outcome == "broken"
+
+
+def test_a_defect_of_the_code_is_open_while_the_code_is_as_it_was() -> None:
+    case = EXAMPLES / "cases" / "000-edm-prior"
+    plan = api.fix(case).plan
+    assert plan is not None
+    other = follow_up(api.judge(api.read(case)[0]), plan)
+    assert [i.status for i in other.issues] == ["OPEN"]
