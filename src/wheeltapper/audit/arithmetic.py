@@ -17,6 +17,8 @@ from wheeltapper.simulate.plan import Plan
 # Averages whose decay is the bare number: others ramp it, and are judged by their own rule (EMA-02).
 CONSTANT_AVERAGES = {None, "torch", "timm", "constant", "averaged_model"}
 STALE = 0.5
+DECOUPLED = {"adamw", "lion", "lamb", "adamw8bit", "fusedadamw"}
+FORGETS = 20.0  # updates; usual recipes forget within 2,000 (SGD, 0.1 x 5e-4 / 0.1) to 100,000 (AdamW, 1e-3 x 0.01)
 HARMS = 2.0  # a ramp twice the run: the harder half is never seen
 
 
@@ -25,6 +27,7 @@ def arithmetic(knobs: Knobs, length: Length, plan: Plan | None = None) -> Iterat
     if length.total is not None:
         yield from _beyond_the_end(knobs, length, length.total)
         yield from _average(knobs, length.total)
+    yield from _decay(knobs)
     yield from _cosine(knobs, length)
     yield from _cut_short(knobs, length)
     if plan is not None:
@@ -93,6 +96,26 @@ def _average(knobs: Knobs, total: float) -> Iterator[Finding]:
         if knobs.value("ema.impl") is None:  # many averages ramp their decay up, which only the code can tell
             found = replace(found, grade="suspected", severity="watch", summary=f"{text}, unless its decay is ramped up")
         yield found
+
+
+def _decay(knobs: Knobs) -> Iterator[Finding]:
+    """Weights shrink by lr x decay a step where the decay is decoupled; by that over 1 - momentum under SGD."""
+    decay, rate = knobs.value("optimizer.weight_decay"), knobs.value("optimizer.lr")
+    name = str(knobs.value("optimizer.name") or "").lower()
+    plain = name.startswith("sgd")
+    if not isinstance(decay, (int, float)) or not isinstance(rate, (int, float)) or decay <= 0 or rate <= 0:
+        return
+    if not plain and name not in DECOUPLED:
+        return
+    momentum = knobs.value("optimizer.momentum") if plain else 0.0
+    still = 1 - float(momentum) if isinstance(momentum, (int, float)) and 0 <= momentum < 1 else 1.0
+    steps = still / (float(rate) * float(decay))
+    if steps < FORGETS:
+        text = (
+            f"a weight decay of {decay:g} at a learning rate of {rate:g} shrinks every weight to a third within {steps:.2g} "
+            "updates: nothing learned before that is kept"
+        )
+        yield _found(knobs, "weight-decay-too-strong", "optimizer.weight_decay", text, horizon=steps)
 
 
 def _cosine(knobs: Knobs, length: Length) -> Iterator[Finding]:

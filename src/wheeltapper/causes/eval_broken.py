@@ -35,6 +35,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import fell
 from wheeltapper.finding import Evidence, Remedy
 
 ID = "eval-broken"
@@ -56,19 +57,22 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(
             Evidence(6.0, "the score lies below what plain interpolation gives, from the first evaluation on", "level")
         )
+    drop = fell(case.get("val_loss"))
+    if drop is not None and drop > 0.3:
+        out.append(Evidence(-4.0, f"the validation loss fell by {drop:.0%} with the same evaluation", "validation"))
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:
         x = train.values[train.finite]
         k = max(1, len(x) // 10)
         start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
-        fell = (start - end) / abs(start) if start else 0.0
+        gained = (start - end) / abs(start) if start else 0.0
         chance = case.found("at-chance", "at-prior")
         floor = math.log(chance[0].numbers["classes"]) if chance and chance[0].numbers.get("classes", 0) > 1 else 0.0
         if end > 0.9 * floor > 0:
             out.append(Evidence(-3.0, "the training loss is at the level of guessing as well", "training"))
-        elif fell > 0.3:
-            out.append(Evidence(4.0, f"the training loss fell by {fell:.0%}, so something was learned", "training"))
-        elif fell < 0.05:
+        elif gained > 0.3:
+            out.append(Evidence(4.0, f"the training loss fell by {gained:.0%}, so something was learned", "training"))
+        elif gained < 0.05:
             out.append(Evidence(-4.0, "the training loss did not fall either", "training"))
     return out
 

@@ -54,6 +54,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if pairs and not other:
         return Excluded(f"both pipelines state the same {', '.join(key for key, _, _ in pairs)}")
     drop = fell(case.get("train_loss"))
+    same = fell(case.get("val_loss"))
+    if not other and same is not None and same > 0.3:
+        return Excluded(f"the validation loss fell by {same:.0%} with the same pipeline")
     if not other:
         learned = drop is not None and drop > 0.3
         return (

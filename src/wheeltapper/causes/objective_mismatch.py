@@ -46,10 +46,10 @@ TRIAL = "denoise the same items through training and sampling code: the errors m
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     found = case.audited("objective-preconditioner-mismatch")
     task = case.get("task")
-    if not found and (task is None or not task.diffusion):
+    below = [f for f in case.found("below-baseline", severity="ill") if "input itself" in f.summary]
+    if not found and not below and (task is None or not task.diffusion):
         return Excluded("not known to be a diffusion model, and no code shows two definitions of the output")
     out = []
-    below = [f for f in case.found("below-baseline", severity="ill") if "input itself" in f.summary]
     drop = fell(case.get("train_loss"))
     if below and drop is not None and drop > 0.3:
         text = f"the training loss fell by {drop:.0%}, and what the evaluation makes of the network is worse than its input"

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "weight-decay-too-strong"
@@ -58,6 +58,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded("no weight decay is configured, as far as is known")
     name = str(case.knob("optimizer.name") or "").lower()
     usual = 0.3 if any(word in name for word in ADAPTIVE) else 5e-3
+    told = proofs(case, "weight-decay-too-strong")
+    if told:
+        return told
     if decay <= usual:
         return Excluded(f"a weight decay of {decay:g} is of the usual size")
     out = [

@@ -25,6 +25,7 @@ DECIDES = {
     "milestones-never-reached", "cosine-rises-again", "ema-horizon-too-long", "zero-grad-missing", "clip-before-unscale",
     "val-in-train-mode", "double-softmax", "lr-scaled-twice", "objective-preconditioner-mismatch", "resume-never-loaded",
     "per-rank-sampler-seed", "resize-not-applied", "loss-not-divided", "train-mode-not-restored", "curriculum-longer-than-run",
+    "weight-decay-too-strong",
 }  # fmt: skip
 USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot be is not worth a line
 SHOWN = 0.02  # causes below this share are not worth a reader's time

@@ -117,7 +117,7 @@ def run(plan: Plan, out: Path, twin: Truth | None = None) -> Truth:
     )
     if isinstance(fault, Fault):
         truth.cause, truth.knob, truth.harm = fault.cause, fault.knob, fault.harm
-        truth.also, truth.decidable = fault.also, plan.keep_script or fault.seen == "log"
+        truth.also, truth.decidable = fault.also, fault.seen == "log" or (fault.seen == "code" and plan.keep_script)
         if fault.crash_onset:
             truth.onset = home.last_position(folder)
         truth.good = fault.good if twin is None or fault.good is not None else twin.settings.get(fault.knob)

@@ -2,7 +2,8 @@
 
 What counts: an ill run said to be ill (detection), a healthy or odd one said to be ill (false alarm), the
 true cause first or among the first three, the onset, and whether "80 %" is right in 80 % of the cases.
-A fault that did its run no harm is neither: it is counted apart.
+A fault that did its run no harm is neither: it is counted apart. So is a lesser trouble (memory that grows, time lost, a
+crash after the training): the training is sound, and what counts is that it was noticed.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from statistics import median
 from typing import Any
 
 from wheeltapper.api import diagnose
+from wheeltapper.causes import causes
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.lab.truth import Truth, load_all
 
+LESSER = ("time", "memory", "after")
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01)
 
 
@@ -33,10 +36,22 @@ class Case:
     onset: float | None  # in the truth's unit
     runs: int  # how many runs diagnose saw in the folder; more than one is a fault of ours
     headline: str = ""
+    noted: tuple[str, ...] = ()  # ids of the signs that are worth a watch or worse
 
     @property
     def harmed(self) -> bool:
-        return self.truth.kind == "fault" and self.truth.manifested is not False
+        """The training or its evaluation was hurt."""
+        return self.truth.kind == "fault" and self.truth.manifested is not False and self.truth.harm not in LESSER
+
+    @property
+    def troubled(self) -> bool:
+        """A lesser trouble came about."""
+        return self.truth.kind == "fault" and self.truth.manifested is not False and self.truth.harm in LESSER
+
+    @property
+    def noticed(self) -> bool:
+        explains = {sign for cause in causes() if cause.ID == self.truth.cause for sign in cause.EXPLAINS}
+        return self.verdict == "ill" or bool(explains & set(self.noted))
 
     def rank(self) -> int | None:
         """The place of the true cause, from 1; None: not named."""
@@ -50,8 +65,9 @@ def examine(truth: Truth, out: Path) -> Case:
     except WheeltapperError as error:
         return Case(truth, "unread", (), None, 0, str(error))
     worst = max(said, key=lambda d: (d.verdict == "ill", d.verdict == "sound", len(d.run.series)))
-    causes = tuple((c.id, c.probability) for c in worst.causes if c.id != SOMETHING_ELSE)
-    return Case(truth, worst.verdict, causes, onset_of(worst, truth), len(said), worst.headline)
+    named = tuple((c.id, c.probability) for c in worst.causes if c.id != SOMETHING_ELSE)
+    noted = tuple(dict.fromkeys(f.id for f in worst.findings if f.severity != "note"))
+    return Case(truth, worst.verdict, named, onset_of(worst, truth), len(said), worst.headline, noted)
 
 
 def onset_of(said: Diagnosis, truth: Truth) -> float | None:
@@ -88,7 +104,8 @@ def summary(cases: list[Case]) -> dict[str, Any]:
     """All the figures of one set of cases."""
     harmed = [c for c in cases if c.harmed]
     calm = [c for c in cases if c.truth.kind != "fault"]
-    unharmed = [c for c in cases if c.truth.kind == "fault" and not c.harmed]
+    troubled = [c for c in cases if c.troubled]
+    unharmed = [c for c in cases if c.truth.kind == "fault" and not c.harmed and not c.troubled]
     decidable = [c for c in harmed if c.truth.decidable]
     timed = [c for c in harmed if c.truth.onset and c.onset is not None]
     errors = [abs(c.onset - c.truth.onset) / max(1, c.truth.length) for c in timed if c.onset and c.truth.onset]
@@ -96,6 +113,9 @@ def summary(cases: list[Case]) -> dict[str, Any]:
         "runs": len(cases),
         "harmed": len(harmed),
         "detected": share(c.verdict == "ill" for c in harmed),
+        "detected_decidable": share(c.verdict == "ill" for c in decidable),
+        "troubled": len(troubled),
+        "noticed": share(c.noticed for c in troubled),
         "healthy": len([c for c in calm if c.truth.kind == "healthy"]),
         "false_alarms_healthy": share(c.verdict == "ill" for c in calm if c.truth.kind == "healthy"),
         "benign": len([c for c in calm if c.truth.kind == "benign"]),

@@ -8,6 +8,8 @@ from wheeltapper.lab.score import Case, calibration, confusion, leave_one_out, s
 
 LINES = (
     ("detected", "faults that did harm, called ill", "harmed"),
+    ("detected_decidable", "  where the folder can tell the cause", "decidable"),
+    ("noticed", "lesser troubles (memory, time, after the end) noticed", "troubled"),
     ("false_alarms_healthy", "healthy runs called ill", "healthy"),
     ("false_alarms_benign", "benign oddities called ill", "benign"),
     ("unharmed_called_ill", "faults that did no harm, called ill", "unharmed"),
@@ -26,10 +28,10 @@ def percent(value: float | None) -> str:
 
 def as_text(cases: list[Case], misses: bool = False) -> str:
     columns = {"all": summary(cases)} | {name: summary(own) for name, (_, own) in leave_one_out(cases).items()}
-    lines = [f"{'':46}" + "".join(f"{name:>20}" for name in columns)]
+    lines = [f"{'':54}" + "".join(f"{name:>20}" for name in columns)]
     for key, words, count in LINES:
         cells = (f"{percent(figures[key])} of {figures[count]:4d}" for figures in columns.values())
-        lines.append(f"{words:46}" + "".join(f"{cell:>20}" for cell in cells))
+        lines.append(f"{words:54}" + "".join(f"{cell:>20}" for cell in cells))
     lines += ["", "stated probability of the first cause against how often it was right:"]
     lines += [
         f"  {row['from']:.1f} to {row['to']:.1f}: {row['runs']:4.0f} runs, said {percent(row['said'])}, "
@@ -46,6 +48,8 @@ def as_text(cases: list[Case], misses: bool = False) -> str:
 def wrong(case: Case) -> bool:
     if case.harmed:
         return case.verdict != "ill" or case.rank() != 1
+    if case.troubled:
+        return not case.noticed
     return case.truth.kind != "fault" and case.verdict != "sound"
 
 

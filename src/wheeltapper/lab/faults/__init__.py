@@ -20,8 +20,9 @@ from wheeltapper.lab.systems import Settings
 # What the fault should do to the run, as measured against its healthy twin (manifest.py):
 #   quality  the weights are worse        metric  the log says something else than the weights are worth
 #   crash    the run ends early           time    the run takes much longer     memory  it grows
+#   after    training is done and sound; what comes after it breaks
 #   nothing  the run does not do what its config declares, though its result may be the same
-Harm = Literal["quality", "metric", "crash", "time", "memory", "nothing"]
+Harm = Literal["quality", "metric", "crash", "time", "memory", "after", "nothing"]
 Change = Callable[[Settings, Random], Settings]
 
 
@@ -46,7 +47,8 @@ class Fault:
     at: tuple[float, float] | None = None  # None: wrong from the start
     onset: Callable[[Settings], float] | None = None  # where the harm begins, if neither start nor `at`
     also: tuple[str, ...] = ()  # causes that say the same thing in other words, and are as right
-    seen: Literal["log", "code"] = "log"  # "code": only the script can tell this cause from its like
+    # What can tell this cause from its like: the log with the settings; the script; only a healthy twin or the data.
+    seen: Literal["log", "code", "twin"] = "log"
     crash_onset: bool = False  # the harm begins where the run breaks off
     needs: Settings = field(default_factory=dict)  # the twin has these too
     resume: bool = False  # the launch is cut off at the onset and started again

@@ -83,7 +83,7 @@ FAULTS = (
     ),
     Fault(
         id="padding-not-masked", cause="dead-input-channels", knob="mask", harm="nothing",
-        seen="code",
+        seen="twin",
         good="loss over the real channels", bad="loss over four channels, most of them zero",
         patch="""\
 -        error = ((denoised - clean) ** 2 * mask).sum((1, 2, 3)) / (mask.sum((1, 2, 3)) * clean[0, 0].numel())
@@ -93,7 +93,7 @@ FAULTS = (
     ),
     Fault(
         id="domains-blank", cause="dead-input-channels", knob="tiles", harm="quality",
-        seen="code",
+        seen="twin",
         good="tiles as they are", bad="all but the first channel zero",
         patch="""\
          tiles, masks, domains = (part[index] for part in self.train_set)
@@ -103,7 +103,7 @@ FAULTS = (
     ),
     Fault(
         id="sigma-data-wrong", cause="sigma-data-mismatch", knob="sigma_data", harm="quality",
-        seen="code",
+        seen="twin",
         good="tiles with a spread of 0.5", bad="tiles in [0, 255]",
         patch="""\
 -            full, mask = padded(make_tiles(domain, count, self.args.tile_size, seed))
@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         id="sigma-max-cut", cause="sigma-max-cut", knob="sigma", harm="quality",
-        seen="code",
+        seen="twin",
         good="exp(N(-1.2, 1.2))", bad="at most 0.1",
         patch="""\
 -            sigma = torch.exp(-1.2 + 1.2 * torch.randn(len(clean), device=self.device))
@@ -147,7 +147,7 @@ FAULTS = (
     ),
     Fault(
         id="val-sigma-units", cause="eval-broken", knob="validation sigma", harm="metric",
-        seen="code",
+        seen="twin",
         good="sigma", bad="log sigma passed as sigma",
         patch="""\
 -            denoised = self.ema_model(noisy, torch.full((len(clean),), 0.3, device=self.device), domain)
@@ -157,7 +157,7 @@ FAULTS = (
     ),
     Fault(
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="validation tiles", harm="metric",
-        seen="code",
+        seen="twin",
         good="as in training", bad="shifted and scaled to [0, 1]",
         patch="""\
          clean, mask, domain = self.val_set
@@ -186,6 +186,7 @@ FAULTS = (
         text="one tile holds a NaN and all weights are NaN from then on",
     ),
     Fault(
+        seen="twin",
         id="overfit", cause="overfitting", knob="max_files_per_domain", harm="quality",
         change=put(max_files_per_domain=2, model_channels=24), text="two tiles a domain",
     ),
@@ -219,7 +220,7 @@ FAULTS = (
     ),
     Fault(
         id="data-repeated", cause="data-repeated", knob="sampler", harm="quality",
-        seen="code", also=("overfitting",),
+        seen="twin", also=("overfitting",),
         good="all tiles", bad="the first six again and again",
         patch="""\
 -        index = torch.randint(len(self.train_set[0]), (self.args.batch_size,))
@@ -228,7 +229,7 @@ FAULTS = (
         text="the sampler draws from the first six tiles only",
     ),
     Fault(
-        id="export-crash", cause="crash-at-end", knob="export", harm="crash",
+        id="export-crash", cause="crash-at-end", knob="export", harm="after",
         onset=lambda s: float(s["max_steps"]), good="the model card is written", bad="a folder that is not there",
         patch="""\
          logger.info(f"✅ Training completed at step {self.step:,}")
@@ -237,6 +238,7 @@ FAULTS = (
         text="training is done and writing the model card raises",
     ),
     Fault(
+        seen="twin",
         id="no-warmup", cause="no-warmup", knob="warmup_steps", harm="quality",
         needs={"learning_rate": 0.03, "warmup_steps": 60, "gradient_clip_norm": 100.0}, change=put(warmup_steps=0),
         text="a high LR from the first step on",

@@ -43,6 +43,7 @@ FAULTS = (
         text="LR 100 to 1000 times too low",
     ),
     Fault(
+        seen="twin",
         id="lr-times-world-size", cause="lr-scaled-by-world-size", knob="lr", harm="quality",
         also=("lr-too-high",),
         needs={"world_size": 8, "gradient_clip": 0.0, "lr": 0.8}, good="args.lr", bad="args.lr * self.world_size",
@@ -119,7 +120,7 @@ FAULTS = (
     ),
     Fault(
         id="rank-seeds", cause="per-rank-seed", knob="seed", harm="nothing",
-        seen="code",
+        seen="twin",
         needs={"world_size": 8}, good="one seed for all ranks", bad="seed + rank",
         patch="""\
 -        generator = torch.Generator().manual_seed(self.args.seed * 1000 + epoch)
@@ -156,7 +157,7 @@ FAULTS = (
     ),
     Fault(
         id="val-not-normalised", cause="eval-normalisation-mismatch", knob="normalise", harm="metric",
-        seen="code",
+        seen="twin",
         good="normalise", bad="raw images", patch="""\
 -                images = normalise(resize(self.val_set.images[start : start + 100], self.loader_size))
 +                images = resize(self.val_set.images[start : start + 100], self.loader_size)
@@ -165,7 +166,7 @@ FAULTS = (
     ),
     Fault(
         id="val-label-map", cause="eval-broken", knob="val labels", harm="metric",
-        seen="code",
+        seen="twin",
         good="same class order", bad="another class order",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -178,7 +179,7 @@ FAULTS = (
     ),
     Fault(
         id="labels-shuffled", cause="labels-shuffled", knob="train labels", harm="quality",
-        seen="code", also=("labels-broken",),
+        seen="twin", also=("labels-broken",),
         good="labels of the pictures", bad="labels of other pictures",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -188,7 +189,7 @@ FAULTS = (
     ),
     Fault(
         id="labels-broken", cause="labels-broken", knob="train labels", harm="quality",
-        seen="code", also=("labels-shuffled", "class-imbalance",),
+        seen="twin", also=("labels-shuffled", "class-imbalance",),
         good="all labels read", bad="unread labels become class 0",
         patch="""\
          self.micro_batch = args.batch_size // args.accumulation_steps
@@ -219,7 +220,7 @@ FAULTS = (
     ),
     Fault(
         id="not-shuffled", cause="data-not-shuffled", knob="shuffle", harm="quality",
-        seen="code",
+        seen="twin",
         good="shuffled every epoch", bad="in folder order",
         patch="""\
 -        order = torch.randperm(len(self.train_set), generator=generator)
@@ -267,6 +268,7 @@ FAULTS = (
         text="weight decay 100 to 400 times too strong",
     ),
     Fault(
+        seen="twin",
         id="overfit", cause="overfitting", knob="augment", harm="quality",
         needs={"mixup_alpha": 0.2, "label_smoothing": 0.0, "weight_decay": 5e-4},
         change=put(augment=False, mixup_alpha=0.0, cutmix_prob=0.0, max_samples=256, batch_size=32, weight_decay=0.0),
@@ -314,6 +316,7 @@ FAULTS = (
 """, text="after a resume the momentum begins at zero",
     ),
     Fault(
+        seen="code",
         id="double-softmax", cause="double-softmax", knob="loss", harm="quality",
         good="cross_entropy(logits)", bad="cross_entropy(softmax(logits))",
         patch="""\
@@ -331,7 +334,7 @@ FAULTS = (
     ),
     Fault(
         id="val-in-train", cause="train-val-leak", knob="split", harm="metric",
-        seen="code",
+        seen="twin",
         needs={"max_samples": 768}, good="split before use", bad="validation pictures among the training ones",
         patch="""\
          self.val_set = make_pictures(args.val_samples, args.num_classes, args.image_size, seed=args.seed + 1)
@@ -346,7 +349,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_workers", harm="time",
-        seen="code",
+        seen="twin",
         good="pictures decoded ahead", bad="decoded in the loop",
         patch="""\
              images, labels = self.train_set.images[index], self.train_set.labels[index]
@@ -366,7 +369,7 @@ FAULTS = (
         text="--mixup-alpha is parsed and logged, and nothing is mixed",
     ),
     Fault(
-        id="export-crash", cause="crash-at-end", knob="export", harm="crash",
+        id="export-crash", cause="crash-at-end", knob="export", harm="after",
         onset=lambda s: float(s["epochs"]), good="export works", bad="missing method",
         patch="""\
              self.save_checkpoint(epoch + 1, names)
@@ -376,7 +379,7 @@ FAULTS = (
     ),
     Fault(
         id="data-repeated", cause="data-repeated", knob="sampler", harm="quality",
-        seen="code", also=("overfitting",),
+        seen="twin", also=("overfitting",),
         needs={"max_samples": 768}, good="the whole set every epoch", bad="the first part again and again",
         patch="""\
 -        return order[rank :: self.world_size]

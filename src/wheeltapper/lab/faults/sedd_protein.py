@@ -20,13 +20,14 @@ def after_warmup(settings: Settings) -> float:
 # fmt: off
 FAULTS = (
     Fault(
+        seen="code",
         id="sigma-max-cut", cause="sigma-max-cut", knob="sigma_max", harm="quality",
         change=lambda _s, rng: {"noise": "cosine", "sigma_max": rng.choice([0.2, 0.3, 0.5])},
         text="the noise ends far below what generation starts from: the loss is lower, the samples are worse",
     ),
     Fault(
         id="curriculum-mismatch", cause="objective-mismatch", knob="curriculum", harm="quality", needs=CURRICULUM,
-        seen="code",
+        seen="twin",
         good="one sigma for masking, model and loss", bad="the curriculum scales the masking only",
         patch="""\
 -        sigma, rate = difficulty * self.noise.total(t), difficulty * self.noise.rate(t)
@@ -46,7 +47,7 @@ FAULTS = (
     ),
     Fault(
         id="curriculum-too-hard", cause="curriculum-too-hard", knob="curriculum", harm="quality", needs=CURRICULUM,
-        seen="code",
+        seen="twin",
         good="up to the full noise", bad="far beyond it, where every residue is hidden",
         patch="""\
 -        return 0.1 + 0.9 * ramp
@@ -80,6 +81,7 @@ FAULTS = (
         text="LR 100 to 1000 times too low",
     ),
     Fault(
+        seen="twin",
         id="no-warmup", cause="no-warmup", knob="warmup", harm="quality", needs={"lr": 0.06, "grad_clip": -1.0},
         change=put(warmup=0), text="a high LR from the first update on",
     ),
@@ -95,7 +97,7 @@ FAULTS = (
     ),
     Fault(
         id="ema-bf16", cause="ema-low-precision", knob="ema precision", harm="quality",
-        seen="code",
+        seen="twin",
         needs={"ema": 0.995}, good="float32", bad="bfloat16",
         patch="""\
 -        self.shadow = {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -130,6 +132,7 @@ FAULTS = (
         text="after a resume Adam begins with empty moments",
     ),
     Fault(
+        seen="twin",
         id="overfit", cause="overfitting", knob="max_samples", harm="quality",
         needs={"dropout": 0.0}, change=put(max_samples=24, batch_size=8, hidden_size=64),
         text="24 sequences for a model that can learn them by heart",
@@ -146,7 +149,7 @@ FAULTS = (
     ),
     Fault(
         id="not-shuffled", cause="data-not-shuffled", knob="shuffle", harm="quality",
-        seen="code",
+        seen="twin",
         good="shuffled every epoch", bad="in file order",
         patch="""\
 -        order = torch.randperm(len(self.data), generator=generator)
@@ -165,6 +168,7 @@ FAULTS = (
         text="a time at the end of its range takes the logarithm of a negative number: the loss is not finite",
     ),
     Fault(
+        seen="code",
         id="zero-grad-missing", cause="zero-grad-missing", knob="optimizer.zero_grad()", harm="quality",
         good="after every step", bad="missing",
         patch="""\
@@ -193,6 +197,7 @@ FAULTS = (
         text="only the last layers were given to the optimizer",
     ),
     Fault(
+        seen="code",
         id="schedule-not-wired", cause="option-not-wired", knob="scheduler", harm="quality",
         also=("schedule-never-decays",),
         needs={"lr": 0.03}, good="scheduler.step()", bad="never called",
@@ -203,7 +208,7 @@ FAULTS = (
     ),
     Fault(
         id="eval-too-easy", cause="eval-broken", knob="validation", harm="metric", needs=CURRICULUM,
-        seen="code",
+        seen="twin",
         good="full noise", bad="the noise of the first step",
         patch="""\
 -            return float(self.loss(model, self.held, times, 1.0))
@@ -222,7 +227,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_workers", harm="time",
-        seen="code",
+        seen="twin",
         good="prepared ahead", bad="prepared in the loop",
         patch="""\
              batch = self.data[order[start : start + size]]
@@ -236,7 +241,7 @@ FAULTS = (
         change=put(grad_clip=0.001), text="a tiny clip, which Adam does not mind",
     ),
     Fault(
-        id="export-crash", cause="crash-at-end", knob="export", harm="crash",
+        id="export-crash", cause="crash-at-end", knob="export", harm="after",
         onset=lambda s: float(s["n_iters"]), good="the summary is written", bad="a key that does not exist",
         patch="""\
          self.save("final_checkpoint.pth")

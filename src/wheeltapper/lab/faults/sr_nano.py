@@ -27,7 +27,7 @@ def after_warmup(settings: Settings) -> float:
 FAULTS = (
     Fault(
         id="val-64px", cause="eval-resized-images", knob="validation size", harm="metric",
-        seen="code",
+        seen="twin",
         good="whole pictures", bad="shrunk without antialias before the network",
         patch="""\
 -            sr = torch.cat([model.test(net, part.to(model.device)).cpu() for part in val_lq.split(8)])
@@ -54,10 +54,12 @@ FAULTS = (
         onset=after_warmup, text="LR 10 to 60 times too high",
     ),
     Fault(
+        seen="twin",
         id="lr-too-low", cause="lr-too-low", knob="lr", harm="quality", change=times("lr", 0.002, 0.02),
         text="LR 50 to 500 times too low",
     ),
     Fault(
+        seen="twin",
         id="no-warmup", cause="no-warmup", knob="warmup_iter", harm="quality",
         needs={"lr": 0.06, "warmup_iter": 80, "grad_clip": False}, change=put(warmup_iter=-1),
         text="a high LR from the first step on",
@@ -131,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         id="pairs-mismatched", cause="labels-shuffled", knob="data pairs", harm="quality",
-        seen="code", also=("labels-broken",),
+        seen="twin", also=("labels-broken",),
         good="each input with its own target", bad="targets of other pictures",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -141,7 +143,7 @@ FAULTS = (
     ),
     Fault(
         id="pairs-shifted", cause="labels-broken", knob="data pairs", harm="quality",
-        seen="code", also=("labels-shuffled",),
+        seen="twin", also=("labels-shuffled",),
         good="aligned", bad="shifted by two pixels",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -178,6 +180,7 @@ FAULTS = (
         text="one picture holds a NaN",
     ),
     Fault(
+        seen="code",
         id="zero-grad-missing", cause="zero-grad-missing", knob="optimizer.zero_grad()", harm="quality",
         needs={"use_amp": False}, good="after every step", bad="missing",
         patch="""\
@@ -187,7 +190,7 @@ FAULTS = (
     ),
     Fault(
         id="accumulation-not-done", cause="accumulation-not-done", knob="accum_iter", harm="nothing",
-        seen="code",
+        seen="twin",
         needs={"accum_iter": 4, "batch": 2}, good="4 micro-batches an update", bad="1",
         patch="""\
 -        group = [next(batches) for _ in range(data.accum_iter)]
@@ -196,6 +199,7 @@ FAULTS = (
         text="accum_iter is read and printed, and every update sees one micro-batch",
     ),
     Fault(
+        seen="code",
         id="psnr-range", cause="metric-invalid", knob="psnr", harm="metric",
         also=("metric-numerically-broken", "eval-broken",),
         good="values in [0, 1]", bad="a peak of 255 for values in [0, 1]",
@@ -217,7 +221,7 @@ FAULTS = (
     ),
     Fault(
         id="val-range", cause="eval-normalisation-mismatch", knob="validation input", harm="metric",
-        seen="code",
+        seen="twin",
         good="[0, 1]", bad="[-1, 1]",
         patch="""\
 -            sr = torch.cat([model.test(net, part.to(model.device)).cpu() for part in val_lq.split(8)])
@@ -239,7 +243,7 @@ FAULTS = (
     ),
     Fault(
         id="slow-loader", cause="slow-data-loader", knob="num_worker_per_gpu", harm="time",
-        seen="code",
+        seen="twin",
         good="prepared ahead", bad="prepared in the loop",
         patch="""\
              lq = degrade(gt, opt.scale)
@@ -249,7 +253,7 @@ FAULTS = (
         text="most of the time goes into preparing the batch",
     ),
     Fault(
-        id="export-crash", cause="crash-at-end", knob="export", harm="crash",
+        id="export-crash", cause="crash-at-end", knob="export", harm="after",
         onset=lambda s: float(s["total_iter"]), good="export works", bad="missing module",
         patch="""\
      log("Save the latest model.")
@@ -258,6 +262,7 @@ FAULTS = (
         text="training is done and the export at the end raises",
     ),
     Fault(
+        seen="code",
         id="body-not-in-optimizer", cause="params-not-in-optimizer", knob="optim_g", harm="quality",
         also=("frozen-parameters",),
         good="all parameters", bad="only the base and the gate",
@@ -299,6 +304,7 @@ FAULTS = (
         text="grad_clip is announced in the log and never used",
     ),
     Fault(
+        seen="twin",
         id="overfit", cause="overfitting", knob="images", harm="quality", needs={"blocks": 2, "ema_decay": 0.9},
         change=put(images=2, batch=2, train_image_size=32, lr=0.02), text="two small training pictures",
     ),
@@ -313,7 +319,7 @@ FAULTS = (
     ),
     Fault(
         id="wrong-sign", cause="wrong-loss-sign", knob="loss", harm="quality", good="1 - ssim", bad="ssim",
-        seen="code",
+        seen="twin",
         needs={"ssim_weight": 0.05}, patch="""\
 -            losses["l_g_ssim"] = self.weights["ssim"] * (1 - ssim_map(output, gt).mean())
 +            losses["l_g_ssim"] = self.weights["ssim"] * (1 + 30 * ssim_map(output, gt).mean())
