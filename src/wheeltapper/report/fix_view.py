@@ -180,7 +180,10 @@ def _indent(text: str) -> str:
 
 
 def _issue(t: Treatment) -> IssueView:
-    shown = tuple(f"{clean(e.knob, 80)}: {value_words(e.old)} → {value_words(e.new)}" for e in t.edits)
+    shown = tuple(
+        f"{clean(e.knob, 80)}: {'in the code' if e.old is None and t.how == 'code' else value_words(e.old)} → {value_words(e.new)}"
+        for e in t.edits
+    )
     return IssueView(
         clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how],
         clean(t.remedy.text, 800), clean(t.remedy.predicts), shown, places_of(t.places), clean(t.trial, 800),
