@@ -59,6 +59,7 @@ TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a f
 TINY = 1e-6
 PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
 HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3  # the upper ends of what Adam and SGD are run with
+USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1  # the middle of what the frameworks' recipes from scratch use
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -124,6 +125,9 @@ def _how_far(case: Case, rate: float) -> float:
     """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
+    usual = USUAL_PLAIN if adaptive(case) is False else USUAL_ADAPTIVE
+    if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
+        return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 8:
         return 10.0
