@@ -25,6 +25,7 @@ from wheeltapper.finding import Edit, Finding, Place, Remedy
 from wheeltapper.remedy.loads import edit_run, load_test
 from wheeltapper.remedy.plan import How
 from wheeltapper.signals import Signals
+from wheeltapper.signs import signs
 
 # Above this a suspected cause is treated: at the calibration measured in LOG.md ("lab score") a cause told with
 # 0.6 or more is right more often than not by two to one, and a wrong edit costs one run.
@@ -144,9 +145,9 @@ def _sure(cause: RankedCause, diagnosis: Diagnosis) -> bool:
 def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
     shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
     places = _lines(p for e in shown for p in e.places)
-    signs = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
-    proved = cause.grade == "is" or any(_is_defect(f) for f in signs)
-    return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, signs, cause.trial)
+    seen = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
+    proved = cause.grade == "is" or any(_is_defect(f) for f in seen)
+    return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, seen, cause.trial)
 
 
 def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[Treatment], list[Left]]:
@@ -177,8 +178,13 @@ def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[T
 
 
 def _is_defect(finding: Finding) -> bool:
-    """Proved by code or settings, and no curve: it has a place in a file and no onset."""
-    return finding.severity == "ill" and finding.grade == "is" and finding.series is None and bool(finding.places)
+    """Proved by code or settings, not seen in what the run logged: a crash is certain, and its cause is not."""
+    return finding.severity == "ill" and finding.grade == "is" and finding.id not in _signs()
+
+
+@cache
+def _signs() -> frozenset[str]:
+    return frozenset(sign.ID for sign in signs())
 
 
 def _defect(finding: Finding) -> Treatment:

@@ -102,13 +102,15 @@ def _sign_then(following: Next, sign: Finding) -> SignThen:
         noise = noise_of(good).sigma
         better = series.better
     return SignThen(
-        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock, onset=sign.onset,
+        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock or (following.diagnosis.progress.clock if sign.id == "crashed" else None), onset=sign.onset,
         by=_by(following, sign, series), level=level, noise=noise, better=better,
     )  # fmt: skip
 
 
 def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
     """Where the absence of a sign can be told."""
+    if sign.id == "crashed":
+        return following.diagnosis.progress.at
     if series is None or sign.onset is None:
         return None
     total = following.total_on(sign.clock)

@@ -71,7 +71,8 @@ def make_fix(
     state, headline = _state(choice)
     letter = _letter(option, options, state)
     if letter is None:
-        return Fix(diagnosis, state, headline, choice, options)
+        way = "Option A is open all the same: `--option A` writes it down" if options[0].possible else ""
+        return Fix(diagnosis, state, headline, choice, options, notes=(way,) if way else ())
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
     following = Next(
