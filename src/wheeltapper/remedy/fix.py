@@ -71,8 +71,12 @@ def make_fix(
     state, headline = _state(choice)
     letter = _letter(option, options, state)
     if letter is None:
-        way = "Option A is open all the same: `--option A` writes it down" if options[0].possible else ""
-        return Fix(diagnosis, state, headline, choice, options, notes=(way,) if way else ())
+        notes = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
+        if any(t.trial for t in choice.by("open")):
+            notes.append(
+                "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training"
+            )
+        return Fix(diagnosis, state, headline, choice, options, notes=tuple(notes))
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
     following = Next(

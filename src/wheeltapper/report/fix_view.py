@@ -146,6 +146,8 @@ def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
     """Lines that can be pasted once the fix is written to `folder`."""
     if fix.plan is None or folder is None:
         return ()
+    if fix.letter == "A":
+        return ()  # nothing is trained, so there is no next run to hold against the plan
     start = [clean(c.at(shlex.quote(folder)), 2000) for c in fix.commands]
     return (*start, f"wheeltapper followup NEW_RUN --plan {clean(shlex.quote(folder), 1000)}/plan.yaml")
 
