@@ -91,6 +91,8 @@ class Bench:
         curve = () if reading.series is None else curve_of(reading.series, clock, None)
         rates = reading.run.series_named("lr") if reading.run else None
         finite = [] if rates is None else [float(v) for v in rates.values if math.isfinite(v)]
+        raw = reading.run.series_named("train/loss") if reading.run else None
+        losses = None if raw is None else curve_of(raw, clock, None)
         shutil.rmtree(place)
         took = time.monotonic() - began
         self.seconds, self.runs = self.seconds + took, self.runs + 1
@@ -101,6 +103,7 @@ class Bench:
             "value": endpoint(curve, 3),
             "position": reading.position,
             "rates": [max(finite), finite[-1]] if finite else [],
+            "train": [] if losses is None else [endpoint(losses[:9], 9), endpoint(losses, 9)],
             "seconds": round(took, 2),
         }
 
@@ -166,6 +169,7 @@ def run_case(
         "system": case.config["system"],
         "delta": delta,
         "control": [one.value for one in control],
+        "train": base.get("train", []),
         "aa": abs(aa[0].value - control[0].value) if aa[0].value is not None and control[0].value is not None else None,
         "arms": {
             arm: {
