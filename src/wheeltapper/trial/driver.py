@@ -209,12 +209,14 @@ class Driver:
         budget = self.plan.budget
         if budget is None:
             return True
-        each = statistics.median(self.durations) if self.durations else self.plan.cost.each or 0.0
-        if self.books.seconds + each * (len(self.books.open) + 1) > budget and (self.durations or self.books.open):
-            if not self.books.open:
-                self.over = "the budget is spent"
-            return False
-        return True
+        each = statistics.median(self.durations) if self.durations else self.plan.cost.each
+        if each is None:
+            return not self.books.open  # one run shows what a run costs
+        if self.books.seconds + each * (len(self.books.open) + 1) <= budget:
+            return True
+        if not self.books.open:
+            self.over = "the budget is spent"
+        return False
 
     def _send(self, arm: Arm, seed: int) -> None:
         number = self.books.tries.get((arm.id, seed), 0) + 1
@@ -287,7 +289,7 @@ class Driver:
         ended_well = code == 0 or bool(ending)
         upto = plan.length if plan.cut else None
         outcome = measure(
-            Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well
+            Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well, whole=plan.whole
         )  # fmt: skip
         whole = outcome.steps >= plan.length or ended_well
         usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
