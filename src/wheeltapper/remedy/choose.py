@@ -60,6 +60,13 @@ class Treatment:
     signs: tuple[Finding, ...] = ()
     trial: str = ""
 
+    @property
+    def by_hand(self) -> str:
+        """Who must do what no config edit does, in words."""
+        if self.edits and self.how == "code" and not self.places:
+            return "no config file that can be edited lies beside the run; by hand"
+        return "no setting mends this; the code does" if self.places else "no edit of a config does this; by hand"
+
 
 @dataclass(frozen=True, slots=True)
 class Left:

@@ -71,12 +71,12 @@ def make_fix(
     state, headline = _state(choice)
     letter = _letter(option, options, state)
     if letter is None:
-        notes = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
+        hints = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
         if any(t.trial for t in choice.by("open")):
-            notes.append(
+            hints.append(
                 "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training"
             )
-        return Fix(diagnosis, state, headline, choice, options, notes=tuple(notes))
+        return Fix(diagnosis, state, headline, choice, options, notes=tuple(hints))
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
     following = Next(
@@ -101,7 +101,8 @@ def _state(choice: Choice) -> tuple[State, str]:
         return "ready", f"{surest.remedy.text.rstrip('.')}{more}"
     code = choice.by("code")
     if code:
-        return "code", f"No setting mends this; the code does: {code[0].remedy.text.rstrip('.')}"
+        lead = code[0].by_hand
+        return "code", f"{lead[0].upper()}{lead[1:]}: {code[0].remedy.text.rstrip('.')}"
     if choice.left and not choice.by("open"):
         return "refused", f"No remedy is left: {choice.left[0].why}"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"

@@ -159,7 +159,7 @@ def _no_config(choice: Choice) -> str:
         )
     if code:
         where = ", ".join(str(p) for p in code[0].places[:2])
-        return f"no setting mends this, the code does: {code[0].remedy.text}" + (f" ({where})" if where else "")
+        return f"{code[0].by_hand}: {code[0].remedy.text}" + (f" ({where})" if where else "")
     if choice.by("open"):
         return "no cause is sure enough to change a setting for it; its trial comes first"
     if choice.left:

@@ -187,7 +187,7 @@ def _issue(t: Treatment) -> IssueView:
         for e in t.edits
     )
     return IssueView(
-        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how],
+        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how] if t.places or t.how != "code" else "by hand",
         clean(t.remedy.text, 800), clean(t.remedy.predicts), shown, places_of(t.places), clean(t.trial, 800),
     )  # fmt: skip
 
