@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from wheeltapper.trial.compare import decide, decide_all, equivalent, ladder, noise_floor, rate_bias, rounding_of
+from wheeltapper.trial.judge import in_order
 from wheeltapper.trial.model import Outcome, Rule, Verdict
 
 SYMPTOM = Rule("symptom", "val/loss", "down")
@@ -248,3 +249,11 @@ def test_ladder() -> None:
     assert ladder(done, again=yes, placebo=no) == "specific"
     assert ladder(done, placebo=no) == "removed"
     assert ladder(Verdict("cannot-tell", "", rung="reproduced"), dose_p=0.001) == "reproduced"
+
+
+def test_runs_that_end_early_are_not_counted_before_their_turn() -> None:
+    """Of 32 runs side by side three crash first; the 29 that still run have lower seeds among them."""
+    ended_so_far = {seed: Outcome(seed, None, True) for seed in (4, 9, 11)}
+    assert in_order(ended_so_far, running={0, 1, 2, 3, 5}) == []
+    assert [one.seed for one in in_order(ended_so_far, running={10, 12})] == [4, 9]
+    assert [one.seed for one in in_order(ended_so_far)] == [4, 9, 11]

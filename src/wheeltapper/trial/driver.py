@@ -348,7 +348,7 @@ class Driver:
         told = [o.broke for o in control if o.broke is not None]
         if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
             self._stop("the control does not show the symptom again: nothing can be concluded")
-        arms = {arm.id: in_order(books.outcomes.get(arm.id, {})) for arm in plan.tried}
+        arms = {arm.id: in_order(books.outcomes.get(arm.id, {}), self._running(arm.id)) for arm in plan.tried}
         arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
         aa = in_order(books.outcomes.get("aa", {}))
         bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
@@ -362,6 +362,10 @@ class Driver:
                 self._free(name)
         if not any(self._undecided(arm.id) for arm in plan.tried):
             self._stop("every arm is decided")
+
+    def _running(self, arm: str) -> set[int]:
+        """Seeds of which a pair of this arm is still to come."""
+        return {a.seed for a in self.books.open.values() if a.arm in (arm, "control")}
 
     def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
         told = [o for o in control if len(o.curve) >= 2]
