@@ -2,7 +2,7 @@
 
     python scripts/trial_lab.py [-o FOLDER] [--only NAME]
 
-Each case is a fault of the lab at size "test", cut to 40 % of its length. The right arm takes the fault away; the wrong ones change what
+Each case is a fault of the lab at size "test", cut to 25 to 40 % of its length. The right arm takes the fault away; the wrong ones change what
 people blame instead. Healthy runs are put to the same arms: nothing may be confirmed there. Figures in LOG.md.
 """
 
@@ -37,13 +37,11 @@ def ill_cases() -> list[Case]:
         case("resnet-ddp", "lr-too-low", {"lr": 0.3}, smoothing={"label_smoothing": 0.0}, mixup={"mixup_alpha": 0.0}),
         case("resnet-ddp", "ema-horizon", {"ema_decay": 0.95, "ema_every": 1}, lr={"lr": 0.1}, warmup={"warmup_epochs": 2}),
         case("resnet-ddp", "weight-decay-too-strong", {"weight_decay": 5e-4}, smoothing={"label_smoothing": 0.0}, mixup={"mixup_alpha": 0.0}),
-        case("resnet-ddp", "labels-shuffled", no_fault, lr={"lr": 0.1}, decay={"weight_decay": 0.0}),
         case("sedd-protein", "lr-too-high", {"lr": 0.012}, dropout={"dropout": 0.0}, ema={"ema": 0.95}),
-        case("sedd-protein", "warmup-in-micro-steps", {"warmup": 18}, clip={"grad_clip": 10.0}, dropout={"dropout": 0.0}),
+        case("sedd-protein", "warmup-in-micro-steps", {"warmup": 12}, clip={"grad_clip": 10.0}, dropout={"dropout": 0.0}),
         case("sedd-protein", "bad-shard", no_fault, clip={"grad_clip": 0.5}, decay={"weight_decay": 0.0}),
         case("edm-prior", "lr-too-high", {"learning_rate": 0.01}, ema={"ema_decay": 0.95}, accumulation={"gradient_accumulation_steps": 2}),
         case("edm-prior", "precond-mismatch", no_fault, batch={"batch_size": 16}, lr={"learning_rate": 0.003}),
-        case("edm-prior", "ema-horizon", {"fault": "none", "ema_decay": 0.98}, lr={"learning_rate": 0.003}, clip={"gradient_clip_norm": 10.0}),
     ]  # fmt: skip
 
 
@@ -53,7 +51,7 @@ def healthy_cases() -> list[Case]:
         "sr-nano": {"fp16": {"amp_bf16": True}, "ema": {"ema_decay": 0.95}},
         "resnet-ddp": {"clip": {"gradient_clip": 1.0}, "smoothing": {"label_smoothing": 0.0}},
         "sedd-protein": {"clip": {"grad_clip": 0.5}, "dropout": {"dropout": 0.0}},
-        "edm-prior": {"ema": {"ema_decay": 0.95}, "warmup": {"warmup_steps": 24}},
+        "edm-prior": {"ema": {"ema_decay": 0.95}, "warmup": {"warmup_steps": 18}},
     }
     # The spread of what the log reports, which for edm-prior is a loss and not the decibels of its score.
     spread = {name: float(system(name).NOISE) for name in blamed} | {"edm-prior": 0.01}

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["WheeltapperError", "__version__", "check", "compare", "diagnose", "read"]
+__all__ = ["WheeltapperError", "__version__", "check", "compare", "diagnose", "fix", "followup", "read", "save_fix"]
 
 if TYPE_CHECKING:
-    from wheeltapper.api import check, compare, diagnose, read
+    from wheeltapper.api import check, compare, diagnose, fix, followup, read, save_fix
     from wheeltapper.errors import WheeltapperError
 
 

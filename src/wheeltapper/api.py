@@ -52,10 +52,11 @@ def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis
     return [judge(run) for run in read(path, progress=progress)]
 
 
-def judge(run: Run, *, audit: tuple[Finding, ...] | None = None) -> Diagnosis:
-    """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed."""
+def judge(run: Run, *, audit: tuple[Finding, ...] | None = None, live: bool = False) -> Diagnosis:
+    """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed.
+    `live`: it still runs, so that only those signs are asked that may be."""
     known = audited(run) if audit is None else audit
-    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run)))
+    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live))
 
 
 def audited(run: Run) -> tuple[Finding, ...]:

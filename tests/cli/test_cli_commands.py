@@ -257,3 +257,13 @@ def test_progress_appears_only_after_a_while_and_only_for_people() -> None:
     assert "\x1b" not in slow.getvalue()
     assert slow.getvalue().endswith("\r"), "the line is wiped"
     assert piped.getvalue() == ""
+
+
+def test_a_schedule_without_configuration_says_what_to_give(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("step,lr,loss\n" + "".join(f"{i},{0.1 if i < 5 else 0.01},{2 / i}\n" for i in range(1, 10)))
+    code, out, _ = call(capsys, "schedule", str(log))
+    assert code == 3
+    assert "no configuration here" in out
+    assert "as the first path" in out
+    assert "its shape, by step" in out

@@ -104,6 +104,8 @@ YAML = [
     Ugly("umlauts before", "yaml", "name: Größe ✓\nlr: 0.1\n", _lr(0.1, 0.2), "\nlr: 0.1", "\nlr: 0.2"),
     Ugly("hydra override list", "yaml", "- optim.lr=0.1\n- +data.n=3\n", _lr(0.1, 0.2), "- optim.lr=0.1", "- optim.lr=0.2"),
     Ugly("name", "yaml", "scheduler: cosine\nlr: 0.1\n", ("schedule.name", "cosine", "constant"), "cosine", "constant"),
+    Ugly("a switch of another name", "yaml", "learning_rate: 1.0e-4\nnum_train_epochs: 3\nfp16: true # half\n", ("precision", "fp16", "bf16"), "fp16: true", "bf16: true"),
+    Ugly("two switches are two lines", "json", '{"fp16": true, "bf16": false, "lr": 1}', ("precision", "fp16", "bf16"), '"fp16": true, "bf16": false', '"fp16": false, "bf16": true'),
     Ugly("precision word", "yaml", "precision: 16-mixed\nmax_epochs: 3\n", ("precision", "fp16", "bf16"), "16-mixed", "bf16-mixed"),
 ]  # fmt: skip
 

@@ -99,3 +99,9 @@ def test_series_on_different_clocks_are_left_out() -> None:
     two = Run("b", ".", (), {"train/loss": series("train/loss", [1.0, 2.0], clock="epoch")})
     assert compare_runs(one, two).curves == ()
     assert "no configuration" in compare_runs(one, two).notes[0]
+
+
+def test_what_a_run_without_configuration_does_not_say_is_no_difference() -> None:
+    found = compare_runs(Run("log", ".", (), {}), run("b", "lr: 0.002\nseed: 1\n"))
+    assert found.differences == ()
+    assert found.notes == ("no configuration was found for log: settings cannot be compared",)

@@ -16,6 +16,7 @@ from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
 from wheeltapper.remedy.options import options_of
 from wheeltapper.remedy.pace import pace_of
+from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.sources.record import Points, Reading
@@ -199,3 +200,16 @@ def test_pace_is_that_of_the_wall_clock_without_pauses() -> None:
     assert pace is not None
     assert pace.seconds == pytest.approx(2.0)
     assert pace_of(run(), "epoch") is None
+
+
+def test_weights_beside_a_state_file_are_found() -> None:
+    """traiNNer saves 200.state (optimizer, schedule) and the weights in another folder."""
+    (made,) = api.read(EXAMPLES / "cases" / "001-sr-degradation")
+    files = (
+        Checkpoint("training_states/20.state", step=20.0, kinds=("optimizer", "scheduler", "scaler")),
+        Checkpoint("resume_models/net_g_20.safetensors", step=20.0, kinds=("raw",)),
+    )
+    edit = [Edit("batch.per_device", 8, 4)]
+    alone, both = (resume_test(replace(made, checkpoints=files[:n]), files[0].path, edit)[1] for n in (1, 2))
+    assert alone.ok is False
+    assert both.ok is True

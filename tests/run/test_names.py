@@ -40,7 +40,9 @@ def test_known_names(raw: str, quantity: str, split: str | None, part: str | Non
     assert (meaning.quantity, meaning.split, meaning.part, meaning.better) == (quantity, split, part, better)
 
 
-@pytest.mark.parametrize("raw", ["fancy_index", "glossy", "cost", "dynamic_weight_l_g_l1", "dynamic_weight_l_g_ssim", "temperature"])
+@pytest.mark.parametrize(
+    "raw", ["fancy_index", "glossy", "cost", "dynamic_weight_l_g_l1", "dynamic_weight_l_g_ssim", "temperature"]
+)
 def test_what_is_not_known_has_no_direction(raw: str) -> None:
     assert meaning_of(raw).better in ("unknown", "neither")
     assert meaning_of(raw).quantity is None
@@ -62,3 +64,12 @@ def test_no_alias_belongs_to_two_quantities() -> None:
     for quantity in QUANTITIES:
         for alias in quantity.aliases:
             assert seen.setdefault(alias, quantity.name) == quantity.name, alias
+
+
+def test_a_part_of_a_box_with_the_name_of_its_loss() -> None:
+    for name in ("CenterRegL1", "WHL1", "HeatmapFocal", "boxSmoothL1"):
+        assert meaning_of(name).quantity == "loss"
+        assert meaning_of(name).part
+    for name in ("model1", "col1", "LEVEL1", "Level2", "vocal"):
+        assert meaning_of(name).quantity is None
+    assert (meaning_of("RCNNAcc").quantity, meaning_of("RCNNAcc").split) == ("accuracy", "train")

@@ -73,15 +73,19 @@ def test_files_that_come_later_join_the_run(tmp_path: Path) -> None:
     assert any("psnr" in name for name in one(watcher).run.series)
 
 
-def test_what_was_watched_is_what_diagnose_reads(tmp_path: Path) -> None:
-    live = Live(tmp_path)
-    watcher = Watcher([live.folder])
+def test_what_was_watched_is_what_diagnose_reads_when_it_is_over(tmp_path: Path) -> None:
+    live, clock = Live(tmp_path), Clock()
+    watcher = Watcher([live.folder], stale=600, clock=clock)
     for n in (7, 30, 1, 12):
         live.grow(n)
         watcher.look(judge_now=True)
+    asked = {id for id, unknown in one(watcher).diagnosis.unknowns if "over" in unknown.why}
+    assert "stopped-early" in asked  # of a run that goes on it is not asked
+    clock.now += 700
+    watcher.look()
     [told] = api.diagnose(live.folder)
     mine = one(watcher).diagnosis
-    assert (mine.verdict, mine.headline, [f.id for f in mine.findings]) == (told.verdict, told.headline, [f.id for f in told.findings])
+    assert (mine.verdict, mine.headline, mine.findings) == (told.verdict, told.headline, told.findings)
     assert {n: s.values.tolist() for n, s in mine.run.series.items()} == {n: s.values.tolist() for n, s in told.run.series.items()}
 
 

@@ -82,9 +82,11 @@ def _optimizer(knobs: Knobs) -> list[Row]:
 
 def _schedule(plan: Plan) -> list[Row]:
     values = plan.lr()
+    # Some loops set the warm-up's rate after the scheduler, from the first update on: tick 0 is never used.
+    first = float(values[1] if plan.n and plan.first("warmup_end") and values[1] < values[0] else values[0])
     last = float(values[-1])
     end = "the run dies before its end" if math.isnan(last) else f"ends at {last:.3g}"
-    rows = [Row("schedule", plan.name, f"from {float(values[0]):.3g}, peak {plan.peak:.3g}, {end}")]
+    rows = [Row("schedule", plan.name, f"from {first:.3g}, peak {plan.peak:.3g}, {end}")]
     if plan.momentum is not None:
         low, high = float(plan.momentum.min()), float(plan.momentum.max())
         rows.append(Row("momentum", f"{low:g} to {high:g}", "driven by the schedule, whatever the optimizer was given"))

@@ -46,6 +46,15 @@ def length_of_run(case: Case, unit: str) -> float | None:
     return known.epochs if unit == "epochs" else known.total
 
 
+def like(old: Any, new: float) -> float:
+    """A new length in the manner of the old one: whole, and not nothing, where that is a whole number.
+
+    >>> like(720, 3.6), like(0.5, 0.125)
+    (4, 0.125)
+    """
+    return max(1, round(new)) if isinstance(old, int) else new
+
+
 def against_run(case: Case, knob: str) -> tuple[list[float], float, str] | None:
     """A length of the schedule (or several) and the length of the run, in one unit; None where that is not known."""
     if case.knobs is None or knob not in case.knobs:

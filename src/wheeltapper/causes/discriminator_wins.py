@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "discriminator-wins"
 AREA = "adversarial"
@@ -48,10 +48,14 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
+    rate = case.knob("optimizer.lr_d")
+    edits: tuple[Edit, ...] = ()
+    if isinstance(rate, (int, float)) and rate > 0:
+        edits = (Edit("optimizer.lr_d", rate, float(f"{rate / 4:.3g}"), "a quarter"),)
     return (
         Remedy(
             "Quarter the discriminator's learning rate, or augment its inputs.",
-            (),
+            edits,
             "try",
             "the discriminator's loss rises towards its equilibrium",
         ),

@@ -151,16 +151,26 @@ def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
     return []
 
 
+def _how_far(case: Case) -> tuple[float, str]:
+    """By how much to cut the rate, as far as the run tells, and why."""
+    lr, onset = case.get("lr"), case.onset
+    if lr is not None and onset is not None and (lr.at <= onset).any():
+        now, peak = float(lr.values[lr.at <= onset][-1]), float(np.nanmax(lr.values))
+        if 0 < now < 0.5 * peak and int(np.nanargmax(lr.values)) > int((lr.at <= onset).sum()) - 1:
+            return 2 * peak / now, f"half of {now:.2g}, where it broke on the way up"
+    learned = case.found("diverged", "collapsed", "spiked", "declined-after-peak", "slow-rise")
+    if not learned and case.found("at-chance", "barely-learned", "above-start", severity="ill"):
+        return 10.0, "a tenth: it never learned at this rate"
+    return 2.0, "half the rate"
+
+
 def remedies(case: Case) -> tuple[Remedy, ...]:
     rate = case.knob("optimizer.lr")
-    edits = (
-        (Edit("optimizer.lr", rate, rate / 2, "half the rate"),) if isinstance(rate, (int, float)) and rate > 0 else ()
-    )
-    return (
-        Remedy(
-            "Halve the learning rate and restart from a checkpoint before the onset.",
-            edits,
-            "try",
-            "the loss passes the onset without leaving its band",
-        ),
-    )
+    edits: tuple[Edit, ...] = ()
+    text = "Halve the learning rate and restart from a checkpoint before the onset."
+    if isinstance(rate, (int, float)) and rate > 0:
+        factor, why = _how_far(case)
+        edits = (Edit("optimizer.lr", rate, float(f"{rate / factor:.3g}"), why),)
+        if factor > 2:
+            text = f"Cut the learning rate to {rate / factor:.3g} ({why}) and start again."
+    return (Remedy(text, edits, "try", "the loss passes the onset without leaving its band"),)

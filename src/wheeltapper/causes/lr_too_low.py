@@ -58,6 +58,8 @@ TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a f
 # (defaults of the frameworks in config/dialects). Below a tenth of that low end a rate is suspicious by itself.
 TINY = 1e-6
 PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
+HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3  # the upper ends of what Adam and SGD are run with
+USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1  # the middle of what the frameworks' recipes from scratch use
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -110,11 +112,28 @@ def _shape(train: Series) -> list[Evidence]:
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     rate = case.knob("optimizer.lr")
-    edits = (
-        (Edit("optimizer.lr", rate, rate * 10, "ten times the rate"),)
-        if isinstance(rate, (int, float)) and rate > 0
-        else ()
-    )
-    return (
-        Remedy("Raise the learning rate by ten.", edits, "try", "the loss falls visibly within a few hundred steps"),
-    )
+    edits: tuple[Edit, ...] = ()
+    text = "Raise the learning rate by ten."
+    if isinstance(rate, (int, float)) and rate > 0:
+        new = float(f"{rate * _how_far(case, float(rate)):.1g}")
+        edits = (Edit("optimizer.lr", rate, new, f"{new / rate:.2g} times the rate"),)
+        text = f"Raise the learning rate to {new:g}, {new / rate:.2g} times what it is."
+    return (Remedy(text, edits, "try", "the loss falls visibly within a few hundred steps"),)
+
+
+def _how_far(case: Case, rate: float) -> float:
+    """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
+    the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
+    """
+    usual = USUAL_PLAIN if adaptive(case) is False else USUAL_ADAPTIVE
+    if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
+        return usual / rate  # so far off that the factor is told best by what everybody uses
+    train = case.get("train_loss")
+    if train is None or int(train.finite.sum()) < 8:
+        return 10.0
+    x = train.values[train.finite]
+    quarter = max(1, len(x) // 4)
+    first, last = float(np.median(x[:quarter])), float(np.median(x[-quarter:]))
+    moved = (first - last) / abs(first) if first else 0.0
+    highest = (HIGH_ADAPTIVE if adaptive(case) is not False else HIGH_PLAIN) / rate
+    return max(10.0, min(0.5 / max(moved, 1e-3), highest))

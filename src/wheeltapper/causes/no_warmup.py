@@ -34,6 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._settings import length_of_run
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -75,11 +76,13 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 def remedies(case: Case) -> tuple[Remedy, ...]:
     betas = case.knob("optimizer.betas")
     beta2 = betas[1] if isinstance(betas, list) and len(betas) > 1 else 0.999
-    steps = int(np.clip(round(2 / max(1 - float(beta2), 1e-4)), 10, 20000))
+    total = length_of_run(case, "steps")
+    most = 20000 if total is None else max(total / 5, 10)  # a warm-up is a part of the run, not the run
+    steps = int(np.clip(round(2 / max(1 - float(beta2), 1e-4)), 10, most))
     return (
         Remedy(
             f"Warm the learning rate up over {steps} steps.",
-            (Edit("schedule.warmup", case.knob("schedule.warmup"), steps, "2/(1 - beta2)"),),
+            (Edit("schedule.warmup", case.knob("schedule.warmup"), steps, "2/(1 - beta2)", "steps"),),
             "try",
             "the loss falls from the first steps without an excursion",
         ),

@@ -60,7 +60,7 @@ def expect(case: Case) -> str:
                 continue
             gain = float(np.median(before) - np.median(after))
             if gain > Z * max(noise_of(x[spots < cut.at]).sigma, 1e-12):
-                return f"the step of {series.name} at {cut.at:g} is expected: the learning rate is cut {1 / cut.ratio:.3g}-fold there"
+                return f"the step of {series.name} at {lr.clock} {cut.at:,.10g} is expected: the learning rate is cut {1 / cut.ratio:.3g}-fold there"
     return ""
 
 

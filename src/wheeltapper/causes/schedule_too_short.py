@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._settings import against_run
+from wheeltapper.causes._settings import against_run, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "schedule-too-short"
@@ -82,6 +82,19 @@ def _too_short(case: Case) -> str:
     return ""
 
 
+def _by_the_log(case: Case) -> tuple[Edit, ...]:
+    """Where the settings do not say what the length counts, the log does: it turned there, and should have here."""
+    shape, lr, progress = case.get("lr_shape"), case.get("lr"), case.get("progress")
+    old = number(case.knob("schedule.t_max"))
+    if shape is None or lr is None or progress is None or old is None or shape.rises_from is None:
+        return ()
+    start = shape.warmup_end or float(lr.at[0])
+    if progress.total is None or progress.clock != lr.clock or not start < shape.rises_from < progress.total:
+        return ()
+    new = round(old * (progress.total - start) / (shape.rises_from - start))
+    return (Edit("schedule.t_max", case.knob("schedule.t_max"), new, "the length of the run, by the logged rate"),)
+
+
 def remedies(case: Case) -> tuple[Remedy, ...]:
     edits: tuple[Edit, ...] = ()
     for knob in ("schedule.t_max", "schedule.total"):
@@ -90,6 +103,7 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
             old = case.knob(knob)
             new = round(old * known[1] / known[0][0])
             edits = (*edits, Edit(knob, old, new, "the length of the run"))
+    edits = edits or _by_the_log(case)
     return (
         Remedy(
             "Lay the schedule out for the whole run; keep the checkpoint before the rate turned.",

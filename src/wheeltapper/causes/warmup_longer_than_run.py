@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded, proofs
-from wheeltapper.causes._settings import against_run, number
+from wheeltapper.causes._settings import against_run, like, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "warmup-longer-than-run"
@@ -92,5 +92,6 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     if known is not None:
         (warmup,), total, _ = known
         old = case.knob("schedule.warmup")
-        edits = (Edit("schedule.warmup", old, float(f"{old * 0.1 * total / warmup:.2g}"), "a tenth of the run"),)
+        new = like(old, float(f"{old * 0.1 * total / warmup:.2g}"))
+        edits = (Edit("schedule.warmup", old, new, "a tenth of the run"),)
     return (Remedy("Warm up over a tenth of the run.", edits, "safe", "the logged rate reaches its peak and decays"),)

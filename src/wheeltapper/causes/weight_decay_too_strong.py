@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.causes._settings import adaptive, length_of_run, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "weight-decay-too-strong"
@@ -80,10 +81,18 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     decay = case.knob("optimizer.weight_decay")
     if not isinstance(decay, (int, float)):
         return ()
+    new, why = decay / 10, "a tenth"
+    rate, total = number(case.knob("optimizer.lr")), length_of_run(case, "steps")
+    if rate is not None and total is not None:
+        # lr x decay is the share of the weights that is forgotten at a step: over the run, a third of them at most.
+        momentum = 0.0 if adaptive(case) is not False else number(case.knob("optimizer.momentum")) or 0.0
+        lasting = (1 - min(momentum, 0.99)) / (3 * rate * total)
+        if lasting < new:
+            new, why = lasting, "three runs long until it forgets"
     return (
         Remedy(
             "Cut the weight decay.",
-            (Edit("optimizer.weight_decay", decay, decay / 10, "a tenth"),),
+            (Edit("optimizer.weight_decay", decay, float(f"{new:.2g}"), why),),
             "try",
             "the training loss falls further at the same rate",
         ),

@@ -1,7 +1,8 @@
 """Writes docs/ from the code: `python -m wheeltapper.cli.docs`, and with --check fails where a page is stale.
 
 Pages of signs, causes and checks come from their docstrings, the command reference from --help, the list of
-formats from the readers. Nobody edits them by hand, so they cannot drift.
+formats from the readers. Nobody edits them by hand, so they cannot drift. A page of docs/ that begins with its title is
+written by hand: it is linked and left alone.
 """
 
 from __future__ import annotations
@@ -23,22 +24,29 @@ from wheeltapper.sources import readers
 GENERATED = "<!-- Written by `just docs`. Edit the code it comes from, not this page. -->"
 
 
-def documents() -> dict[str, str]:
+def documents(root: Path = Path()) -> dict[str, str]:
     """Every generated page: path from the root of the repository -> text."""
     known = pages()
     out = {f"docs/{FOLDERS[page.kind]}/{page.id}.md": page.markdown() for page in known}
     out["docs/cli.md"] = _commands()
     out["docs/formats.md"] = _formats()
     out["docs/json.md"] = _json()
-    out["docs/README.md"] = _index(known)
+    out["docs/README.md"] = _index(known, guides(root))
     return out
 
 
-def _index(known: Sequence[Page]) -> str:
+def guides(root: Path) -> list[tuple[str, str]]:
+    """Pages of docs/ that are written by hand, with their titles."""
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted((root / "docs").glob("*.md"))]
+    return [(name, text.splitlines()[0].lstrip("# ")) for name, text in texts if text.startswith("# ")]
+
+
+def _index(known: Sequence[Page], by_hand: Sequence[tuple[str, str]]) -> str:
     parts = [
         GENERATED,
         "# Documentation",
-        "- [Commands](cli.md)\n- [Formats that are read](formats.md)\n- [JSON output](json.md)",
+        "- [Commands](cli.md)\n- [Formats that are read](formats.md)\n- [JSON output](json.md)"
+        + "".join(f"\n- [{title}]({name})" for name, title in by_hand),
     ]
     for kind, folder in FOLDERS.items():
         rows = [f"| [{p.id}]({folder}/{p.id}.md) | {p.title} |" for p in known if p.kind == kind]
@@ -132,7 +140,8 @@ def _help_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 
 def stale(root: Path) -> list[str]:
     """What is wrong with docs/ now: pages that differ, are missing, or belong to nothing."""
-    wanted = documents()
+    wanted = documents(root)
+    by_hand = {f"docs/{name}" for name, _ in guides(root)}
     problems = []
     for name, text in wanted.items():
         path = root / name
@@ -142,13 +151,13 @@ def stale(root: Path) -> list[str]:
             problems.append(f"{name} is stale")
     for path in sorted((root / "docs").rglob("*.md")):
         name = path.relative_to(root).as_posix()
-        if name not in wanted:
+        if name not in wanted and name not in by_hand:
             problems.append(f"{name} belongs to no sign, cause, check or command")
     return problems
 
 
 def write(root: Path) -> int:
-    wanted = documents()
+    wanted = documents(root)
     for name, text in wanted.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ EXAMPLES = """\
 examples:
   wheeltapper schedule config.yaml --steps-per-epoch 625
   wheeltapper schedule config.yaml runs/exp1        planned against logged
+  wheeltapper schedule config.yaml log.csv          a log that lies elsewhere
   wheeltapper schedule runs/exp1                    a folder that holds both
 
 exit codes: 0 the log follows the plan (or there is none), 1 it does not, 3 the plan cannot be worked out

@@ -239,3 +239,8 @@ def _precision_switches(tree: ConfigTree, leaf: Leaf, new: str) -> Iterator[Spli
             yield Splice((switch.path,), (_piece(tree, switch, new == "bf16"),))
     if isinstance(leaf.value, bool) and new == "fp32":
         yield Splice((leaf.path,), (_piece(tree, leaf, False),))
+    if leaf.value is True and name in ("fp16", "bf16") and new in ("fp16", "bf16") and new not in beside:
+        text, (start, _) = tree.text or "", _span(leaf)
+        at = text.rfind(name, text.rfind("\n", 0, start) + 1, start)
+        if at >= 0:  # `fp16: true` alone: the switch of the other name takes its place
+            yield Splice((leaf.path, (*here, new)), ((at, at + len(name), new),))

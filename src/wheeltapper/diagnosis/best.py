@@ -10,6 +10,7 @@ from wheeltapper.diagnosis.model import BestCheckpoint, MetricVerdict
 from wheeltapper.run.model import Checkpoint, Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.sources.record import Floats
 
 
 def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> BestCheckpoint | None:
@@ -21,12 +22,16 @@ def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> Best
         return None
     good = np.flatnonzero(score.finite)
     bad = badness(score.values[good], score.better)
-    top = int(good[int(np.argmin(bad))])
+    span = _episodes(score, len(good))
+    if span > 1:  # one lucky episode is no level
+        bad = _running_mean(bad, span)
+    spot = int(np.argmin(bad))
+    top = int(good[spot])
     sigma = noise_of(bad).sigma
     equal = int(np.sum(bad <= bad.min() + 2 * sigma))
     file, why = _on_disk(signals.run, score, top, bad, good, sigma)
-    value = float(score.values[top])
-    words = f"best {score.name}"
+    value = float(badness(bad, score.better)[spot])
+    words = f"best {score.name}" if span == 1 else f"best mean {score.name} over {span} rows"
     if equal > 1:
         words += f"; {equal} evaluations are as good within noise, so the later ones are no worse a choice"
     return BestCheckpoint(
@@ -37,6 +42,19 @@ def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> Best
         why=f"{words}; {why}" if why else words,
         exists=bool(file is not None and file.exists),
     )
+
+
+def _episodes(score: Series, n: int) -> int:
+    """Rows to average: one, unless each row is a single episode; the mean of a hundred is what RL reports."""
+    return max(1, min(100, n // 5)) if score.quantity in ("return", "success") and score.window == "batch" else 1
+
+
+def _running_mean(x: Floats, span: int) -> Floats:
+    """The mean of the last `span` values at each place; before that many, no place counts."""
+    total = np.concatenate([[0.0], np.cumsum(x)])
+    out = np.full(len(x), np.inf)
+    out[span - 1 :] = (total[span:] - total[:-span]) / span
+    return out
 
 
 def _on_disk(

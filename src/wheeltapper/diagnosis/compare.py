@@ -76,8 +76,10 @@ class Comparison:
 
 def compare_runs(a: Run, b: Run) -> Comparison:
     knobs_a, knobs_b = knobs_of(a), knobs_of(b)
-    differences, same = _knob_differences(knobs_a, knobs_b)
-    keys, same_keys, hidden = _key_differences(a, b, knobs_a, knobs_b)
+    bare = [run.name for run in (a, b) if not run.configs]
+    # What a run without a configuration does not say is no difference.
+    differences, same = ([], 0) if bare else _knob_differences(knobs_a, knobs_b)
+    keys, same_keys, hidden = ([], 0, 0) if bare else _key_differences(a, b, knobs_a, knobs_b)
     facts, hidden_facts = _fact_differences(a, b)
     curves = tuple(pair for name in a.series if (pair := _pair(name, a, b)) is not None)
     order = sorted(
@@ -85,9 +87,8 @@ def compare_runs(a: Run, b: Run) -> Comparison:
         key=lambda p: (p.a.quantity in MACHINE, p.parts_at is None, p.a.quantity is None, p.a.part is not None),
     )
     notes = []
-    if not a.configs or not b.configs:
-        bare = " and ".join(run.name for run in (a, b) if not run.configs)
-        notes.append(f"no configuration was found for {bare}: settings cannot be compared")
+    if bare:
+        notes.append(f"no configuration was found for {' and '.join(bare)}: settings cannot be compared")
     return Comparison(
         a, b, (*differences, *keys, *facts), same + same_keys, hidden + hidden_facts, tuple(order), tuple(notes)
     )

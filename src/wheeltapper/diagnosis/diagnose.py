@@ -32,16 +32,16 @@ SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
 def diagnose_run(
-    run: Run, *, audit: Sequence[Finding] = (), trials: Sequence[tuple[str, Evidence]] = ()
+    run: Run, *, audit: Sequence[Finding] = (), trials: Sequence[tuple[str, Evidence]] = (), live: bool = False
 ) -> Diagnosis:
     """The whole answer about one run. `audit`: what config and code declare and do not do; `trials`: (cause, verdict)
-    of trials of this run.
+    of trials of this run; `live`: it still runs, so only the signs are asked that may be (LIVE).
 
     What the audit proves is shown and weighed. It makes a run ill only where it proves that the optimisation or the
     evaluation is not what was asked for (DECIDES); a setting that does nothing can lie beside a training that went well.
     """
     signals = Signals(run)
-    findings, clears, unknowns = _ask_all(signals)
+    findings, clears, unknowns = _ask_all(signals, live=live)
     validity = judge_metrics(signals, findings)
     findings = without_echoes(findings)
     findings += [_as_sign(f) for f in audit if f.grade == "is"]
@@ -89,11 +89,16 @@ def _as_sign(finding: Finding) -> Finding:
     return replace(finding, severity="watch") if finding.severity == "ill" and finding.id not in DECIDES else finding
 
 
-def _ask_all(signals: Signals) -> tuple[list[Finding], list[tuple[str, Clear]], list[tuple[str, Unknown]]]:
+def _ask_all(
+    signals: Signals, *, live: bool
+) -> tuple[list[Finding], list[tuple[str, Clear]], list[tuple[str, Unknown]]]:
     findings: list[Finding] = []
     clears: list[tuple[str, Clear]] = []
     unknowns: list[tuple[str, Unknown]] = []
     for sign in signs():
+        if live and not sign.LIVE:
+            unknowns.append((sign.ID, Unknown("asked when the run is over")))
+            continue
         for answer in ask(sign, signals):
             if isinstance(answer, Finding):
                 findings.append(answer)

@@ -9,7 +9,8 @@ import numpy as np
 from wheeltapper.diagnosis.compare import knobs_of
 from wheeltapper.finding import Unknown
 from wheeltapper.run.model import Run, Series
-from wheeltapper.simulate.compare_lr import LrMatch, compare_lr
+from wheeltapper.signals.rates import accumulation_of, match_lr
+from wheeltapper.simulate.compare_lr import LrMatch
 from wheeltapper.simulate.plan import Plan
 from wheeltapper.simulate.plan_from_knobs import planned_lr
 from wheeltapper.sources.record import Floats
@@ -35,25 +36,15 @@ def lay_out(
     facts = {**config.facts, **source.facts}
     per_epoch = steps_per_epoch or _whole(source.fact("steps_per_epoch", config.fact("steps_per_epoch")))
     plan = planned_lr(knobs, facts, n_updates=steps, steps_per_epoch=per_epoch, trees=config.configs)
+    if not config.configs:
+        plan = Unknown(
+            "there is no configuration here, only what was logged", ("the configuration, as the first path",)
+        )
     logged = max(source.find("lr"), key=len, default=None)
     if logged is None or isinstance(plan, Unknown):
         return Schedule(config.name, plan, logged)
-    accumulation = max(1, _whole(knobs.value("batch.accumulation")) or 1)
-    factors = {
-        name: float(value)
-        for name, value in (("world size", knobs.value("world_size")), ("accumulation", accumulation))
-        if value
-    }
-    match = compare_lr(
-        plan,
-        logged.at,
-        logged.values,
-        logged.clock,
-        steps_per_epoch=per_epoch,
-        accumulation=accumulation,
-        factors=factors,
-    )
-    return Schedule(config.name, plan, logged, in_ticks(plan, logged, per_epoch, accumulation), match)
+    match = match_lr(plan, logged, knobs, _whole(source.fact("world_size")), per_epoch)
+    return Schedule(config.name, plan, logged, in_ticks(plan, logged, per_epoch, accumulation_of(knobs)), match)
 
 
 def in_ticks(plan: Plan, series: Series, per_epoch: int | None, accumulation: int) -> Floats | None:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from wheeltapper.guard.before import Preflight, preflight
     from wheeltapper.guard.core import POLICIES, Guard, Stop
     from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+    from wheeltapper.guard.session import guarded
 
-__all__ = ["POLICIES", "Guard", "Incident", "Preflight", "StepRecord", "Stop", "TensorRecord", "preflight"]
+__all__ = ["POLICIES", "Guard", "Incident", "Preflight", "StepRecord", "Stop", "TensorRecord", "guarded", "preflight"]
 
 _HOME = {
     "POLICIES": "core",
@@ -24,6 +25,7 @@ _HOME = {
     "StepRecord": "record",
     "Stop": "core",
     "TensorRecord": "record",
+    "guarded": "session",
     "preflight": "before",
 }
 

@@ -179,14 +179,14 @@ class Recorder:
 
 def _write_json(path: Path, value: Any) -> None:
     """JSON that any reader takes: NaN and infinities as the strings "NaN", "Infinity", "-Infinity"."""
-    text = json.dumps(_jsonable(value), indent=1, allow_nan=False)
+    text = json.dumps(jsonable(value), indent=1, allow_nan=False)
     with path.open("w", encoding="utf-8") as file:
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     if isinstance(value, bool) or value is None or isinstance(value, int | str):
         return value
     if isinstance(value, float):
@@ -194,15 +194,15 @@ def _jsonable(value: Any) -> Any:
             return value
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {str(k): _jsonable(v) for k, v in value.items()}
+        return {str(k): jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_jsonable(v) for v in value]
+        return [jsonable(v) for v in value]
     if isinstance(value, torch.Tensor):
         return (
-            _jsonable(value.tolist()) if value.numel() <= 64 and value.device.type == "cpu" else str(tuple(value.shape))
+            jsonable(value.tolist()) if value.numel() <= 64 and value.device.type == "cpu" else str(tuple(value.shape))
         )
     if hasattr(value, "tolist"):  # numpy
-        return _jsonable(value.tolist())
+        return jsonable(value.tolist())
     return str(value)[:200]
 
 

@@ -21,7 +21,7 @@ from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
 from wheeltapper.remedy.choose import Choice
 from wheeltapper.remedy.options import Onset, Option, onset_of, planned_total, worthless
-from wheeltapper.remedy.plan import Band, SignThen, Warn
+from wheeltapper.remedy.plan import Band, SignThen
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
@@ -102,13 +102,15 @@ def _sign_then(following: Next, sign: Finding) -> SignThen:
         noise = noise_of(good).sigma
         better = series.better
     return SignThen(
-        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock, onset=sign.onset,
+        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock or (following.diagnosis.progress.clock if sign.id == "crashed" else None), onset=sign.onset,
         by=_by(following, sign, series), level=level, noise=noise, better=better,
     )  # fmt: skip
 
 
 def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
     """Where the absence of a sign can be told."""
+    if sign.id == "crashed":
+        return following.diagnosis.progress.at
     if series is None or sign.onset is None:
         return None
     total = following.total_on(sign.clock)
@@ -129,8 +131,9 @@ def bands(following: Next) -> tuple[Band, ...]:
     """Every expected value, in the order of the run."""
     if following.option.letter == "A":
         return ()
+    rates = (list(_rate(following)) or list(_warmed(following))) if following.choice.edits else []
     found = [
-        *_rate(following),
+        *rates,
         *_resumed(following),
         *_healthy(following),
         *_above_trivial(following),
@@ -167,8 +170,32 @@ def _rate(following: Next) -> Iterator[Band]:
         least, most = float(values.min()), float(values.max())
         yield Band(
             series.name, series.clock, at, f"the planned rate of the corrected settings ({plan.name})",
-            _rounded(least * (1 - ROUNDED)), _rounded(most * (1 + ROUNDED)), gap,
+            rounded(least * (1 - ROUNDED)), rounded(most * (1 + ROUNDED)), gap,
         )  # fmt: skip
+
+
+def _warmed(following: Next) -> Iterator[Band]:
+    """Where a schedule is computed in code: the end of the new warm-up, as the old log rose towards its own."""
+    edit = next((e for e in following.choice.edits if e.knob == "schedule.warmup"), None)
+    series = Signals(following.run).maybe("lr")
+    told = None if following.knobs is None else following.knobs.value("optimizer.lr")
+    if edit is None or series is None or not (_number(edit.old) and _number(edit.new) and _number(told)):
+        return
+    peak = float(told or 0.0)
+    at, values = series.at[series.finite], series.values[series.finite]
+    share = values / peak
+    rising = (share > 0.01) & (share < 0.99) & (at > 0)
+    if int(rising.sum()) < FEWEST:
+        return
+    per = share[rising] * float(edit.old) / at[rising]  # units of the warm-up for one position of the log
+    each = float(np.median(per))
+    if each <= 0 or float(np.max(np.abs(per / each - 1))) > 0.05:  # not a straight rise from zero to the peak
+        return
+    end = float(edit.new) / each
+    gap = log_gap(series)
+    low = peak * max(0.0, 1 - 2 * gap / end) * (1 - ROUNDED)
+    source = f"a straight warm-up to {peak:g}, as the old run's log rose, over {edit.new:g} instead of {edit.old:g}"
+    yield Band(series.name, series.clock, float(np.ceil(end)), source, rounded(low), rounded(peak * (1 + ROUNDED)), gap)
 
 
 def _new_rate(following: Next) -> LrPlan | None:
@@ -186,7 +213,7 @@ def _resumed(following: Next) -> Iterator[Band]:
     option = following.option
     if option.letter != "C" or option.at is None:
         return
-    for series in _judged(following.run):
+    for series in judged(following.run):
         track = series.on(following.onset.clock) if following.onset.clock else None  # type: ignore[arg-type]
         if track is None or series.window in ("running", "epoch"):
             continue
@@ -211,7 +238,7 @@ def _healthy(following: Next) -> Iterator[Band]:
     if total is not None and at > total:
         return
     slow = f"; {following.slower:g} times later, as the rate is that much lower" if following.slower > 1 else ""
-    for series in _judged(following.run):
+    for series in judged(following.run):
         track = series.on(onset.clock)  # type: ignore[arg-type]
         if track is None:
             continue
@@ -258,7 +285,7 @@ def _clear_of(series: Series, trivial: float) -> tuple[float, str]:
         return min(2 * trivial, trivial + (6.0 if series.unit == "%" else 0.06)), "the room that small sets need"
     margin = SPREAD * noise_of(series.values[series.finite]).sigma
     edge = trivial - margin if series.better == "down" else trivial + margin
-    return _rounded(edge), f"{SPREAD:g} times the noise"
+    return rounded(edge), f"{SPREAD:g} times the noise"
 
 
 def _old_best(following: Next) -> Iterator[Band]:
@@ -277,11 +304,11 @@ def _old_best(following: Next) -> Iterator[Band]:
 
 def _one_sided(series: Series, clock: str, at: float, level: float, margin: float, source: str, within: float) -> Band:
     if series.better == "down":
-        return Band(series.name, clock, at, source, None, _rounded(level + margin), within)
-    return Band(series.name, clock, at, source, _rounded(level - margin), None, within)
+        return Band(series.name, clock, at, source, None, rounded(level + margin), within)
+    return Band(series.name, clock, at, source, rounded(level - margin), None, within)
 
 
-def _judged(run: Run) -> list[Series]:
+def judged(run: Run) -> list[Series]:
     """The training loss, the validation loss and the main score: what a reader watches."""
     signals = Signals(run)
     found = (signals.maybe("train_loss"), signals.maybe("val_loss"), signals.maybe("main_metric"))
@@ -289,59 +316,7 @@ def _judged(run: Run) -> list[Series]:
     return list(kept.values())
 
 
-def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
-    """Thresholds that ask for a look at once. None of them lies inside what is expected."""
-    out = []
-    onset = following.onset
-    for series in _judged(following.run):
-        if series.quantity == "loss" and series.split == "train":
-            reason = "a loss that is not finite does not come back by itself"
-            out.append(Warn(series.name, reason, not_finite=True))
-        track = series.on(onset.clock) if onset.clock else None  # type: ignore[arg-type]
-        if track is None or onset.at is None:
-            continue
-        past = series.finite & (track < onset.at)
-        if int(past.sum()) < 2 * FEWEST:
-            continue
-        values = series.values[past]
-        late = values[len(values) // 2 :]
-        sigma = noise_of(values).sigma
-        worst = float(late.max() + SPREAD * sigma) if series.better == "down" else float(late.min() - SPREAD * sigma)
-        reason = (
-            f"worse than every value of the old run in the half before {onset.words}, by {SPREAD:g} times the noise"
-        )
-        above, below = (_rounded(worst), None) if series.better == "down" else (None, _rounded(worst))
-        start = float(track[past][len(values) // 2]) * following.slower
-        out.append(Warn(series.name, reason, above, below, after=start, clock=onset.clock))
-    norm = Signals(following.run).maybe("grad_norm")
-    track = norm.on(onset.clock) if norm is not None and onset.clock else None
-    if norm is not None and track is not None and onset.at is not None:
-        past = norm.finite & (track < onset.at)
-        if int(past.sum()) >= 4 * FEWEST:
-            top = float(norm.values[past].max())
-            reason = f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does"
-            out.append(Warn(norm.name, reason, above=_rounded(2 * top)))
-    return tuple(w for w in out if not contradicts(w, expected))
-
-
-def contradicts(warning: Warn, expected: Sequence[Band]) -> bool:
-    """Whether a warning would ring inside a band that is promised.
-
-    >>> band = Band("loss", "step", 100.0, "x", None, 2.0)
-    >>> contradicts(Warn("loss", "y", above=1.5), [band]), contradicts(Warn("loss", "y", above=2.5), [band])
-    (True, False)
-    """
-    for band in expected:
-        if band.metric != warning.metric or (warning.after is not None and band.at < warning.after):
-            continue
-        if warning.above is not None and band.high is not None and band.high > warning.above:
-            return True
-        if warning.below is not None and band.low is not None and band.low < warning.below:
-            return True
-    return False
-
-
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 

@@ -15,8 +15,9 @@ from wheeltapper.config.tree import ConfigTree
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Place
+from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, Treatment, choose
-from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, warnings, with_edits
+from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, with_edits
 from wheeltapper.remedy.launch import Command, launches
 from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
 from wheeltapper.remedy.options import Option, options_of
@@ -70,7 +71,12 @@ def make_fix(
     state, headline = _state(choice)
     letter = _letter(option, options, state)
     if letter is None:
-        return Fix(diagnosis, state, headline, choice, options)
+        hints = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
+        if any(t.trial for t in choice.by("open")):
+            hints.append(
+                "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training"
+            )
+        return Fix(diagnosis, state, headline, choice, options, notes=tuple(hints))
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
     following = Next(
@@ -95,7 +101,8 @@ def _state(choice: Choice) -> tuple[State, str]:
         return "ready", f"{surest.remedy.text.rstrip('.')}{more}"
     code = choice.by("code")
     if code:
-        return "code", f"No setting mends this; the code does: {code[0].remedy.text.rstrip('.')}"
+        lead = code[0].by_hand
+        return "code", f"{lead[0].upper()}{lead[1:]}: {code[0].remedy.text.rstrip('.')}"
     if choice.left and not choice.by("open"):
         return "refused", f"No remedy is left: {choice.left[0].why}"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
@@ -191,11 +198,12 @@ def _like(new: Any, old: Any) -> Any:
 def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
     """If X by step N, then Y: what a broken promise means, and the next thing to do."""
     out: list[Rule] = []
-    rest = [c for c in following.diagnosis.causes if c.id != SOMETHING_ELSE]
+    done = {issue.cause for issue in issues if issue.how != "open"}
+    rest = [c for c in following.diagnosis.causes if c.id != SOMETHING_ELSE and c.id not in done and c.trial]
     for issue in issues:
         if issue.how == "open":
             continue
-        after = next((c for c in rest if c.id != issue.cause and c.trial), None)
+        after = next((c for c in rest if {s.id for s in issue.signs} & set(c.explains)), None)
         then = f"{issue.cause} is refuted as the cause"
         then += (
             f"; the next is {after.id} ({after.probability:.0%}): {after.trial}"
@@ -206,7 +214,12 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
         if seen:
             signs = " or ".join(dict.fromkeys(s.id for s in seen))
             by = f"{seen[0].clock} {max(s.by or 0.0 for s in seen):g}"
-            out.append(Rule(f"{signs} is seen again by {by}, with the edit made", then))
+            out.append(
+                Rule(
+                    f"{signs} is seen again by {by}, with the {'code changed' if issue.how == 'code' else 'edit made'}",
+                    then,
+                )
+            )
         proved = [s.id for s in issue.signs if s.by is None and issue.how == "code"]
         as_before = "the code is as it was: the change did not reach the file that runs"
         out += [Rule(f"`wheeltapper check` still finds {sign}", as_before) for sign in proved]

@@ -169,7 +169,7 @@ def _code_as_before(diagnosis: Diagnosis, issue: Issue) -> str:
 def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[Status, str]:
     run = diagnosis.run
     name = sign.id if sign.series is None else f"{sign.id} in {sign.series}"
-    if sign.series is None:  # proved by settings or code: it is there, or it is not
+    if sign.series is None and sign.by is None:  # proved by settings or code: it is there, or it is not
         if again is not None:
             return "REFUTED", f"{sign.id} is still there: {again.summary}"
         if not any(len(s) >= 2 for s in run.series.values()):
@@ -179,13 +179,15 @@ def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[
         return "FIXED", f"{sign.id} is gone"
     reach = reached(run, sign.clock, sign.series)
     if reach is None:
-        return "NOT YET", f"{sign.series} is not logged on the clock of the plan ({sign.clock})"
+        return "NOT YET", f"the new run does not log {sign.series or 'anything'} by {sign.clock}, the clock of the plan"
     spot = f"{sign.clock} {reach:g}"
     if again is None:
         if sign.by is not None and reach < sign.by:
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
         was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
+    if sign.id == "crashed" and sign.by is not None and reach > (1 + SAME_PLACE) * sign.by:
+        return "PARTIAL", f"it crashed later: at {reach:g}, then at {sign.by:g}"
     if again.onset is None or sign.onset is None:
         return "REFUTED", f"{name} is there again: {again.summary}"
     early = sign.by is not None and reach < sign.by and again.onset >= sign.onset

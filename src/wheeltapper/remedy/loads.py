@@ -170,9 +170,11 @@ def _options(edited: Edited, after: ConfigTree, run: Run) -> Check:
     if not known:
         return Check(name, None, "the script declares no options that could be read: not tried")
     for change in edited.changes:
+        option = known.get(change.key) or known.get(change.key.split(".")[0])
+        if change.new is None and option is not None and option.default is True:
+            return Check(name, False, f"without {option.flag} it is on all the same: that is its default")
         if change.new is None or change.key.startswith(("var.", "env.", "launcher.")):
             continue
-        option = known.get(change.key) or known.get(change.key.split(".")[0])
         if option is None:
             return Check(name, False, f"the script has no option for {change.key}")
         wrong = _refused(option, after.leaf(change.key))

@@ -15,7 +15,7 @@ import numpy as np
 from wheeltapper.audit.length import length_of
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Edit, Finding
-from wheeltapper.remedy.choose import Choice, Treatment
+from wheeltapper.remedy.choose import Choice, Treatment, areas
 from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
@@ -152,9 +152,14 @@ def _retrain(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
 
 def _no_config(choice: Choice) -> str:
     code = choice.by("code")
+    if code and all(areas().get(t.cause) == "evaluation" for t in code):
+        return (
+            "not needed yet: the training is not in question, its evaluation is. "
+            "Mend that, and evaluate the checkpoints there are, before anything is trained again"
+        )
     if code:
         where = ", ".join(str(p) for p in code[0].places[:2])
-        return f"no setting mends this, the code does: {code[0].remedy.text}" + (f" ({where})" if where else "")
+        return f"{code[0].by_hand}: {code[0].remedy.text}" + (f" ({where})" if where else "")
     if choice.by("open"):
         return "no cause is sure enough to change a setting for it; its trial comes first"
     if choice.left:

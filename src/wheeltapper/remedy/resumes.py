@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.code.reading import Code, read_code
@@ -49,9 +50,18 @@ def resume_test(run: Run, checkpoint: str, edits: Sequence[Edit]) -> tuple[Check
         out.append(Check("it holds what resuming needs", None, "its content was not read"))
         return (*out, *(Check(f"{edit.knob} takes effect", None, "the content is not known") for edit in edits))
     knobs = read_knobs(run.configs, run_formats=run.formats)
-    out.append(_holds(found, knobs))
+    out.append(_holds(_with_weights(found, run, knobs), knobs))
     code = _program(run)
     return (*out, *(takes_effect(edit, found, knobs, code) for edit in edits))
+
+
+def _with_weights(found: Checkpoint, run: Run, knobs: Knobs) -> Checkpoint:
+    """BasicSR and its kin keep the weights of a state file in files of their own, of the same step."""
+    if knobs.dialect.NAME not in ("basicsr", "trainner", "neosr") or "raw" in found.kinds or found.step is None:
+        return found
+    beside = [c for c in run.checkpoints if c.exists and c.step == found.step and {"raw", "ema"} & set(c.kinds)]
+    held = dict.fromkeys(kind for c in (*beside, found) for kind in c.kinds)
+    return replace(found, kinds=tuple(held))
 
 
 def _holds(found: Checkpoint, knobs: Knobs) -> Check:

@@ -146,6 +146,8 @@ def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
     """Lines that can be pasted once the fix is written to `folder`."""
     if fix.plan is None or folder is None:
         return ()
+    if fix.letter == "A":
+        return ()  # nothing is trained, so there is no next run to hold against the plan
     start = [clean(c.at(shlex.quote(folder)), 2000) for c in fix.commands]
     return (*start, f"wheeltapper followup NEW_RUN --plan {clean(shlex.quote(folder), 1000)}/plan.yaml")
 
@@ -180,9 +182,12 @@ def _indent(text: str) -> str:
 
 
 def _issue(t: Treatment) -> IssueView:
-    shown = tuple(f"{clean(e.knob, 80)}: {value_words(e.old)} → {value_words(e.new)}" for e in t.edits)
+    shown = tuple(
+        f"{clean(e.knob, 80)}: {'in the code' if e.old is None and t.how == 'code' else value_words(e.old)} → {value_words(e.new)}"
+        for e in t.edits
+    )
     return IssueView(
-        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how],
+        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how] if t.places or t.how != "code" else "by hand",
         clean(t.remedy.text, 800), clean(t.remedy.predicts), shown, places_of(t.places), clean(t.trial, 800),
     )  # fmt: skip
 

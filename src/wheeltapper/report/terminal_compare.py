@@ -31,14 +31,12 @@ def print_comparison(comparison: Comparison, out: Console) -> None:
         rows = [d for d in comparison.differences if d.kind == kind]
         if rows:
             parts += [heading_rule(heading), _differences(rows, base_of(comparison.a), base_of(comparison.b))]
-    if not comparison.differences:
+    known = bool(comparison.a.configs and comparison.b.configs)
+    if known and not comparison.differences:
         parts += [Text(""), Text("No setting differs that either run states.")]
-    parts.append(
-        Text(
-            f"\n{plural(comparison.same, 'setting')} the same, {comparison.hidden:,} hidden (names, folders, times)",
-            "dim",
-        )
-    )
+    if known:
+        counts = f"{plural(comparison.same, 'setting')} the same, {comparison.hidden:,} hidden (names, folders, times)"
+        parts.append(Text(f"\n{counts}", "dim"))
     if comparison.notes:
         parts.append(listed("•", [clean(note) for note in comparison.notes]))
     if comparison.curves:

@@ -12,6 +12,7 @@ from wheeltapper.report.spark import spark
 from wheeltapper.report.terminal import heading_rule, listed, put
 from wheeltapper.report.text import clean, num
 from wheeltapper.report.textplot import plot
+from wheeltapper.simulate.lr_shape import shape_of_lr
 from wheeltapper.simulate.plan import Plan
 
 WORDS = {
@@ -30,6 +31,7 @@ def print_schedule(schedule: Schedule, out: Console) -> None:
         if schedule.logged is not None:
             series = schedule.logged
             parts += [heading_rule("Logged learning rate"), *_lines(plot(series.at, series.values, width=out.width))]
+            parts.append(Text(f"its shape, by {series.clock}: {shape_of_lr(series.at, series.values)}"))
     else:
         parts += _plan(plan, schedule, out.width)
     put(out, *parts)

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.run.facts import checkpoints_of, facts_of
 from wheeltapper.run.launches import find_launches
 from wheeltapper.run.model import Run, Segment, Series
 from wheeltapper.run.names import Meaning, canonical, meaning_of
-from wheeltapper.sources.record import Fact, Floats, Note, Points, Reading
+from wheeltapper.sources.record import Floats, Note, Points, Reading
 
 SAME = 2e-5  # relative: a float32 rounds at 6e-8, a log that prints five digits at 1e-5 of its value
 
@@ -65,7 +66,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         notes += dropped
     series = _same_scale(_without_echoes(series))
     segments = _dead_from(segments)
-    facts = _facts(readings, series)
+    facts = facts_of(readings, series)
     return Run(
         name=name,
         root=root,
@@ -74,7 +75,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         dead=dead,
         facts=facts,
         configs=tuple(tree for reading in readings for tree in reading.configs),
-        checkpoints=_unique_checkpoints(readings),
+        checkpoints=checkpoints_of(readings),
         events=events,
         segments=segments,
         notes=tuple(notes),
@@ -380,44 +381,3 @@ def _dead_from(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         out.append(replace(segment, dead_from=lowest) if lowest <= segment.end else segment)
         later[segment.clock] = min(lowest, segment.start)
     return tuple(reversed(out))
-
-
-def _facts(readings: Sequence[Reading], series: dict[str, Series]) -> dict[str, Fact]:
-    facts: dict[str, Fact] = {}
-    for reading in readings:
-        for fact in reading.facts:
-            facts[fact.name] = fact  # a later launch knows better
-    if "steps_per_epoch" not in facts:
-        derived = _steps_per_epoch(series)
-        if derived is not None:
-            facts["steps_per_epoch"] = derived
-    return facts
-
-
-def _steps_per_epoch(series: dict[str, Series]) -> Fact | None:
-    """From a series that carries both clocks: the slope between its first and last point."""
-    for s in sorted(series.values(), key=lambda s: -len(s)):
-        epochs = s.on("epoch")
-        steps = s.on("step")
-        if epochs is None or steps is None or len(s) < 3:
-            continue
-        good = np.isfinite(epochs) & np.isfinite(steps)
-        if good.sum() < 3:
-            continue
-        span = float(epochs[good][-1] - epochs[good][0])
-        if span <= 0.5:
-            continue
-        slope = float(steps[good][-1] - steps[good][0]) / span
-        if slope > 0:
-            return Fact("steps_per_epoch", slope, f"slope of step against epoch in {s.name}", derived=True)
-    return None
-
-
-def _unique_checkpoints(readings: Sequence[Reading]) -> tuple[Any, ...]:
-    found: dict[str, Any] = {}
-    for reading in readings:
-        for checkpoint in reading.checkpoints:
-            old = found.get(checkpoint.path)
-            if old is None or (checkpoint.exists and not old.exists):
-                found[checkpoint.path] = checkpoint
-    return tuple(found.values())

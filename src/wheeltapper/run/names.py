@@ -173,6 +173,9 @@ _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$"
 )
+# A part of the model or of a box before the name of its loss: "CenterRegL1", "WHL1", "HeatmapFocal" (GluonCV's CenterNet).
+_LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|CrossEntropy|Huber|Hinge|BCE)$")
+_ACCURACY_TAIL = re.compile(r"^[A-Z]+Acc$")  # "RCNNAcc": of one head, on training batches
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
 
@@ -185,8 +188,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     Meaning(quantity='loss', split='val', part=None, unit=None, better='down', window=None)
     >>> meaning_of("train/loss_rpn_cls").part, meaning_of("metrics/mAP50-95(B)").quantity
     ('rpn_cls', 'map')
-    >>> meaning_of("fancy_index").better
-    'unknown'
+    >>> meaning_of("CenterRegL1").part, meaning_of("fancy_index").better
+    ('center_regl1', 'unknown')
     """
     words = _words(raw)
     found: Split | None = _SPLITS.get(split or "")
@@ -207,7 +210,12 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
-    return _look_up(rest, found, unit, window)
+    known = _look_up(rest, found, unit, window)
+    if known.quantity is None and known.better == "unknown" and _LOSS_TAIL.search(raw):
+        return Meaning("loss", found or "train", "_".join(rest), unit, "down", window)
+    if known.quantity is None and known.better == "unknown" and _ACCURACY_TAIL.match(raw):
+        return Meaning("accuracy", found or "train", "_".join(rest).removesuffix("acc"), unit or "share", "up", window)
+    return known
 
 
 def _look_up(words: list[str], split: Split | None, unit: str | None, window: Window | None) -> Meaning:

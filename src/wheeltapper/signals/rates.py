@@ -34,18 +34,27 @@ def lr_plan(run: Run, knobs: Knobs) -> Plan:
 @signal
 def lr_match(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan) -> LrMatch:
     """The logged rate held against its plan, under every honest way of logging it."""
-    accumulation = max(1, _count(knobs.value("batch.accumulation")) or 1)
-    world = _count(run.fact("world_size")) or _count(knobs.value("world_size"))
-    named = (("world size", world), ("accumulation", accumulation), ("steps per epoch", _per_epoch(run)))
+    return match_lr(lr_plan, lr, knobs, _count(run.fact("world_size")), _per_epoch(run))
+
+
+def match_lr(plan: Plan, lr: Series, knobs: Knobs, world: int | None, per_epoch: int | None) -> LrMatch:
+    """A logged rate against a plan, with the numbers whose miscount would change its pace."""
+    accumulation = accumulation_of(knobs)
+    world = world or _count(knobs.value("world_size"))
+    named = (("world size", world), ("accumulation", accumulation), ("steps per epoch", per_epoch))
     return compare_lr(
-        lr_plan,
+        plan,
         lr.at,
         lr.values,
         lr.clock,
-        steps_per_epoch=_per_epoch(run),
+        steps_per_epoch=per_epoch,
         accumulation=accumulation,
         factors={name: float(value) for name, value in named if value},
     )
+
+
+def accumulation_of(knobs: Knobs) -> int:
+    return max(1, _count(knobs.value("batch.accumulation")) or 1)
 
 
 MOST = 20_000  # points: a curve is known from fewer, and the shape is found in time linear in them

@@ -67,10 +67,16 @@ class Weighed:
 
 
 def decide(
-    control: Sequence[Outcome], arm: Sequence[Outcome], rule: Rule, *, aa: Sequence[Outcome] = (), bias: Bias = ""
+    control: Sequence[Outcome],
+    arm: Sequence[Outcome],
+    rule: Rule,
+    *,
+    aa: Sequence[Outcome] = (),
+    bias: Bias = "",
+    forecast: bool = True,
 ) -> Verdict:
-    """The verdict on one arm; alpha is shared evenly among `rule.arms`."""
-    weighed = weigh(control, arm, rule, aa, bias)
+    """The verdict on one arm; alpha is shared evenly among `rule.arms`. `forecast`: say how many more would tell."""
+    weighed = weigh(control, arm, rule, aa, bias, forecast)
     return _granted(weighed) if weighed.bet >= rule.arms / rule.alpha else weighed.verdict
 
 
@@ -81,9 +87,10 @@ def decide_all(
     *,
     aa: Sequence[Outcome] = (),
     bias: Mapping[str, Bias] | None = None,
+    forecast: bool = True,
 ) -> dict[str, Verdict]:
     """The verdicts on all arms, with Holm's sharing of alpha; `bias` is what `rate_bias` says of each."""
-    found = {name: weigh(control, arm, rule, aa, (bias or {}).get(name, "")) for name, arm in arms.items()}
+    found = {name: weigh(control, arm, rule, aa, (bias or {}).get(name, ""), forecast) for name, arm in arms.items()}
     stands = holm({name: 1 / max(one.bet, 1.0) for name, one in found.items()}, rule.alpha, rule.arms)
     return {name: _granted(one) if stands[name] and one.bet else one.verdict for name, one in found.items()}
 
@@ -94,7 +101,12 @@ def _granted(weighed: Weighed) -> Verdict:
 
 
 def weigh(
-    control: Sequence[Outcome], arm: Sequence[Outcome], rule: Rule, aa: Sequence[Outcome] = (), bias: Bias = ""
+    control: Sequence[Outcome],
+    arm: Sequence[Outcome],
+    rule: Rule,
+    aa: Sequence[Outcome] = (),
+    bias: Bias = "",
+    forecast: bool = True,
 ) -> Weighed:
     """The evidence about one arm, by the rule."""
     floor = noise_floor(control, aa)
@@ -108,12 +120,12 @@ def weigh(
         return _never("No run of the arm shares a seed with the control yet.", more=power.first_guess(rule))
     broken = any(one.value is not None and not math.isfinite(one.value) for one, _ in pairs)
     if rule.kind == "symptom" or broken:
-        return _by_symptom(pairs, shown, rule, floor)
+        return _by_symptom(pairs, shown, rule, floor, forecast)
     if shown and 2 * sum(shown) < len(shown):
         return _never(
             f"The control showed the symptom in only {sum(shown)} of {len(shown)} runs: nothing can be concluded."
         )
-    return _by_difference(pairs, bool(shown), rule, floor, bias)
+    return _by_difference(pairs, bool(shown), rule, floor, bias, forecast)
 
 
 def _never(why: str, pairs: int = 0, more: int | None = None) -> Weighed:
@@ -148,7 +160,9 @@ def _broke(one: Outcome) -> bool | None:
 # -- did the symptom go away ---------------------------------------------------------------------------------
 
 
-def _by_symptom(pairs: list[tuple[Outcome, Outcome]], shown: Sequence[bool], rule: Rule, floor: Floor) -> Weighed:
+def _by_symptom(
+    pairs: list[tuple[Outcome, Outcome]], shown: Sequence[bool], rule: Rule, floor: Floor, forecast: bool
+) -> Weighed:
     known = [(_broke(one), _broke(two)) for one, two in pairs]
     told = [(one, two) for one, two in known if one is not None and two is not None]
     n = len(told)
@@ -174,14 +188,14 @@ def _by_symptom(pairs: list[tuple[Outcome, Outcome]], shown: Sequence[bool], rul
         rung="reproduced",
         deterministic=floor.exact,
     )
-    if against >= 1 / rule.beta:
+    if against >= 1 / rule.beta and n >= LEAST_TO_REFUTE:
         late = _postponed(pairs)
         return Weighed(replace(base, answer="refuted", why=f"{tally}: it stays.{late}"), 0.0, "")
+    more = power.pairs_for_symptom(counts, rule, STILL_BREAKS) if forecast else None
+    hint = f" {power.say(more)}" if forecast else ""
     if not cured:
-        more = power.pairs_for_symptom(counts, rule, STILL_BREAKS)
-        return Weighed(replace(base, why=f"{tally}. {power.say(more)}", more=more), 0.0, "")
-    more = power.pairs_for_symptom(counts, rule, STILL_BREAKS)
-    why = f"{tally}, which is not enough to tell (p = {min(1.0, 1 / bet):.2g} at any look). {power.say(more)}"
+        return Weighed(replace(base, why=f"{tally}.{hint}", more=more), 0.0, "")
+    why = f"{tally}, which is not enough to tell (p = {min(1.0, 1 / bet):.2g} at any look).{hint}"
     granted = f"{tally} (p = {1 / bet:.2g} at any look; {p_exact:.2g} by Boschloo's exact test)."
     return Weighed(replace(base, why=why, more=more), bet, granted)
 
@@ -198,7 +212,7 @@ def _postponed(pairs: list[tuple[Outcome, Outcome]]) -> str:
 
 
 def _by_difference(
-    pairs: list[tuple[Outcome, Outcome]], reproduced: bool, rule: Rule, floor: Floor, bias: Bias
+    pairs: list[tuple[Outcome, Outcome]], reproduced: bool, rule: Rule, floor: Floor, bias: Bias, forecast: bool
 ) -> Weighed:
     valued = [(one, two) for one, two in pairs if one.value is not None and two.value is not None]
     n = len(valued)
@@ -221,7 +235,7 @@ def _by_difference(
         high=max(sign * low, sign * high),
         p=min(1.0, 1 / bet),
     )
-    told = f"{rule.metric} {_better(float(gain.mean()))} by {abs(gain.mean()):.3g} over {n} pairs"
+    told = f"{rule.metric} {_better(float(gain.mean()))} over {n} {'pair' if n == 1 else 'pairs'}"
     told += f" ({1 - rule.alpha:.0%} sequence {base.low:.3g} to {base.high:.3g} for the change)" if n > 1 else ""
     matters = f"what matters is {delta:.3g}"
     if against >= 1 / rule.beta and n >= LEAST_TO_REFUTE:
@@ -231,8 +245,8 @@ def _by_difference(
         return Weighed(replace(base, answer="refuted", why=why), 0.0, "")
     still = [_broke(two) for _, two in valued]
     left = sum(bool(one) for one in still)
-    more = power.pairs_for_difference(gain - delta, spread, rule, LEAST_PAIRS)
-    why = f"{told}; {matters}. {power.say(more)}"
+    more = power.pairs_for_difference(gain - delta, spread, rule, LEAST_PAIRS) if forecast else None
+    why = f"{told}; {matters}." + (f" {power.say(more)}" if forecast else "")
     if bias == "for" and gain.mean() > 0:
         return Weighed(replace(base, why=f"{told}. {UNFAIR}"), 0.0, "")
     if left > STILL_BREAKS * n and reproduced:
@@ -261,7 +275,9 @@ def _with_lost_arms(gain: Floats, lost: int, rule: Rule, base: Verdict) -> Weigh
 
 
 def _better(gain: float) -> str:
-    return "is better" if gain > 0 else "is worse" if gain < 0 else "differs"
+    if not gain:
+        return "is the same"
+    return f"is {'better' if gain > 0 else 'worse'} by {abs(gain):.3g}"
 
 
 def _how(gain: Floats, delta: float, rule: Rule, spread: float) -> str:
@@ -297,10 +313,19 @@ def least_that_matters(pairs: Sequence[tuple[Outcome, Outcome]], rule: Rule, flo
 
 
 def rounding_of(pairs: Sequence[tuple[Outcome, Outcome]]) -> float:
-    """The grid the endpoint lives on: the smallest step between two different values."""
+    """The grid the endpoint lives on (an accuracy on few pictures, two decimals of a log): the largest step that
+    fits into every difference of values, to a thousandth of their range; 0 where there is none."""
     values = np.unique([value for pair in pairs for one in pair if (value := one.value) is not None])
-    steps = np.diff(values)
-    return float(steps.min()) if len(steps) else 0.0
+    if len(values) < 2:
+        return 0.0
+    fine = 1e-3 * float(values[-1] - values[0])
+    step = 0.0
+    for gap in np.diff(values).tolist():
+        rest = gap
+        while rest > fine:  # Euclid
+            step, rest = rest, step % rest if step else 0.0
+            rest = 0.0 if step - rest <= fine else rest
+    return step if all(abs(gap / step - round(gap / step)) * step <= fine for gap in np.diff(values)) else 0.0
 
 
 # -- fairness and the ladder ---------------------------------------------------------------------------------

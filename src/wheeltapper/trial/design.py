@@ -24,6 +24,9 @@ ABRUPT = (
     "not-finite", "hidden-nan", "diverged", "collapsed", "at-chance", "at-prior", "stuck-from-start", "never-left-zero",
     "scale-collapse", "crashed", "constant-metric", "loss-exactly-zero", "spiked",
 )  # fmt: skip
+# Of these, the ones that begin at a step and stay: an arm may be cut once the original showed them. The others mean
+# "not yet learned", which a healthy run shows as well when it is cut early.
+BEGIN = ("not-finite", "hidden-nan", "diverged", "collapsed", "scale-collapse", "crashed", "spiked")
 # Knobs that act from the first step on: a fork from a later checkpoint would carry what they did.
 FROM_THE_START = ("schedule.warmup", "model.", "data.", "finetune.", "optimizer.name")
 SHARES = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0)  # lengths tried, as a part of the original
@@ -156,6 +159,8 @@ def choose_length(
         return fork.step + asked, f"{asked:g} {clock}s, as asked"
     if rule.kind == "difference":
         return end, "as long as the original: a metric compared early favours the smaller rate"
+    if rule.symptom not in BEGIN:
+        return end, f"as long as the original: a healthy run cut early could show {rule.symptom} as well"
     onset = max(
         (at for f in diagnosis.findings if f.id == rule.symptom and (at := _on(f, clock)) is not None), default=0.0
     )

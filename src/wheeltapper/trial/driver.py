@@ -209,12 +209,14 @@ class Driver:
         budget = self.plan.budget
         if budget is None:
             return True
-        each = statistics.median(self.durations) if self.durations else self.plan.cost.each or 0.0
-        if self.books.seconds + each * (len(self.books.open) + 1) > budget and (self.durations or self.books.open):
-            if not self.books.open:
-                self.over = "the budget is spent"
-            return False
-        return True
+        each = statistics.median(self.durations) if self.durations else self.plan.cost.each
+        if each is None:
+            return not self.books.open  # one run shows what a run costs
+        if self.books.seconds + each * (len(self.books.open) + 1) <= budget:
+            return True
+        if not self.books.open:
+            self.over = "the budget is spent"
+        return False
 
     def _send(self, arm: Arm, seed: int) -> None:
         number = self.books.tries.get((arm.id, seed), 0) + 1
@@ -287,7 +289,7 @@ class Driver:
         ended_well = code == 0 or bool(ending)
         upto = plan.length if plan.cut else None
         outcome = measure(
-            Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well
+            Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well, whole=plan.whole
         )  # fmt: skip
         whole = outcome.steps >= plan.length or ended_well
         usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
@@ -346,7 +348,7 @@ class Driver:
         told = [o.broke for o in control if o.broke is not None]
         if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
             self._stop("the control does not show the symptom again: nothing can be concluded")
-        arms = {arm.id: in_order(books.outcomes.get(arm.id, {})) for arm in plan.tried}
+        arms = {arm.id: in_order(books.outcomes.get(arm.id, {}), self._running(arm.id)) for arm in plan.tried}
         arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
         aa = in_order(books.outcomes.get("aa", {}))
         bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
@@ -360,6 +362,10 @@ class Driver:
                 self._free(name)
         if not any(self._undecided(arm.id) for arm in plan.tried):
             self._stop("every arm is decided")
+
+    def _running(self, arm: str) -> set[int]:
+        """Seeds of which a pair of this arm is still to come."""
+        return {a.seed for a in self.books.open.values() if a.arm in (arm, "control")}
 
     def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
         told = [o for o in control if len(o.curve) >= 2]

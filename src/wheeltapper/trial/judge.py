@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from wheeltapper.trial.compare import Bias, decide, ladder, rate_bias
@@ -13,8 +13,14 @@ from wheeltapper.trial.model import Arm, Outcome, Rule, Rung, Verdict
 from wheeltapper.trial.plan import TrialPlan
 
 
-def in_order(outcomes: Mapping[int, Outcome]) -> list[Outcome]:
-    return [outcomes[seed] for seed in sorted(outcomes)]
+def in_order(outcomes: Mapping[int, Outcome], running: Collection[int] = ()) -> list[Outcome]:
+    """Outcomes by seed, up to the first seed that still runs.
+
+    Runs that break end first. Counting whatever has ended would show, of many that run side by side, the broken
+    ones alone, and a cure that fails one run in ten would be refuted by its first three failures.
+    """
+    first = min(running, default=math.inf)
+    return [outcomes[seed] for seed in sorted(outcomes) if seed < first]
 
 
 def bias_of(control: Sequence[Outcome], arm: Sequence[Outcome]) -> Bias:

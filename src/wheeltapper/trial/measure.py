@@ -17,9 +17,11 @@ from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
 from wheeltapper.trial.engines import STDOUT_FILE
 from wheeltapper.trial.model import Outcome, Rule
+from wheeltapper.trial.protocol import written
 
-# A remedy that trades the symptom for one of these has mended nothing.
-HARD = ("not-finite", "diverged", "collapsed", "at-chance", "stuck-from-start")
+# A remedy that trades the symptom for one of these has mended nothing. The last two a healthy run shows as well
+# while it is young, so they count only in runs of full length.
+HARD, UNLEARNED = ("not-finite", "diverged", "collapsed"), ("at-chance", "stuck-from-start")
 CRASHES = {"crashed", "out-of-memory", "memory-growth"}
 
 
@@ -34,10 +36,10 @@ class Reading:
 
 
 def look(folder: Path, metric: str, clock: str) -> Reading:
-    """Read what a repeat left so far: what it wrote to {out} or its copy, else what it printed."""
+    """Read what a repeat left so far: what it wrote since it was started, else what it printed."""
     names: list[str] = []
     best: Reading | None = None
-    for place in (folder / "out" / script_side.METRICS_FILE, folder / "out", folder / "work", folder / STDOUT_FILE):
+    for place in (folder / "out" / script_side.METRICS_FILE, written(folder), folder / STDOUT_FILE):
         for run in _runs_at(place):
             names += run.series
             reading = Reading(run, series_like(run, metric), position_of(run, clock))
@@ -104,13 +106,17 @@ def shows(run: Run, sign_ids: tuple[str, ...]) -> Shown:
     return Shown(False) if told else Shown(None, "the record is too short to say whether the symptom is there")
 
 
-def measure(folder: Path, rule: Rule, seed: int, clock: str, upto: float | None, *, crashed: bool = False) -> Outcome:
-    """The outcome of a repeat as its record stands. `upto`: later points do not count, so that pairs are of a length."""
+def measure(
+    folder: Path, rule: Rule, seed: int, clock: str, upto: float | None, *, crashed: bool = False, whole: bool = True
+) -> Outcome:
+    """The outcome of a repeat as its record stands. `upto`: later points do not count, so that pairs are of a length;
+    `whole`: it is as long as the original."""
     reading = look(folder, rule.metric, clock)
     if reading.run is None:
         broke = True if crashed and rule.symptom in CRASHES else None
         return Outcome(seed, None, broke, 0.0, (), "it left no record that we can read")
-    seen = shows(reading.run, (rule.symptom, *HARD)) if rule.symptom else Shown(None)
+    others = (*HARD, *UNLEARNED) if whole else HARD
+    seen = shows(reading.run, (rule.symptom, *others)) if rule.symptom else Shown(None)
     if crashed and rule.symptom in CRASHES:
         seen = Shown(True, "it crashed")
     value, note = None, seen.text

@@ -5,8 +5,8 @@ The driver asks compare.py, after every repeat that ends, on all outcomes so far
     decide(control: Sequence[Outcome], arm: Sequence[Outcome], rule: Rule, *, aa: Sequence[Outcome] = ()) -> Verdict
     decide_all(control, arms: Mapping[str, Sequence[Outcome]], rule, *, aa=()) -> dict[str, Verdict]   # Holm over arms
 
-`aa` are repeats of the control with seeds that the control has as well. Where they agree to the last bit, one
-pair is proof; else their paired differences are the noise floor.
+`aa` are repeats of the control with seeds that the control has as well: their paired differences are the noise
+floor. Where they agree to the last bit one pair is still no proof (compare.py says why).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Rule:
     delta: float | None = None
     symptom: str = ""  # id of the sign that must go away
     alpha: float = 0.05  # chance of "confirmed" for a cause that is not one, over all arms and all looks
-    beta: float = 0.2  # chance of "refuted" for a cause that is one
+    beta: float = 0.05  # chance of "refuted" for a cause that is one, over all looks
     arms: int = 1
     most_pairs: int = 8  # repeats beyond this are bought only with what decided arms left over
     last: int = 3  # evaluations averaged for the endpoint
@@ -81,7 +81,7 @@ class Verdict:
     p: float | None = None  # valid at any look, before Holm
     more: int | None = None  # further pairs that would probably tell; None: decided, or never
     rung: Rung = "none"
-    deterministic: bool = False  # A/A was exact: one pair is proof
+    deterministic: bool = False  # A/A was exact: a run can be repeated to the bit
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class TrialPlan:
     length: float  # position up to which an arm runs
     length_why: str
     cut: bool  # whether arms are stopped there; else they end by themselves
+    whole: bool  # whether arms are as long as the original
     seeds: tuple[int, ...]
     aa: int
     cost: Cost
@@ -137,6 +138,7 @@ def make_plan(diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish
         clock=clock,
         length=length,
         length_why=why,
+        whole=fork.path is None and length >= (diagnosis.progress.at or length),
         cut=length < (diagnosis.progress.at or length) and not {"steps", "epochs"} & set(holes(command_text)),
         seeds=seeds,
         aa=min(AA_PAIRS, len(seeds)),
@@ -162,7 +164,7 @@ def make_plan(diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish
 def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
     run = diagnosis.run
     root = Path(run.root) if Path(run.root).is_dir() else Path(run.root).parent
-    cwd = Path(wish.cwd) if wish.cwd else _home_of(text, root)
+    cwd = Path(wish.cwd) if wish.cwd else _home_of(text, root, bool(run.scripts))
     if not cwd.is_dir():
         raise InputError(f"there is no folder {cwd}.", do="Name the folder to run the command in with --cwd.")
     cwd = cwd.resolve()
@@ -183,6 +185,7 @@ def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
         config=None if config is None else str(Path(config).resolve()),
         isolated=isolated,
         leave_out=_written(diagnosis, cwd, root.resolve()) if isolated else (),
+        told=tuple(sorted({tree.file for tree in run.configs if editable(tree)})),
         cpus=wish.cpus,
         gpus=wish.gpus,
         memory=wish.memory,
@@ -190,14 +193,14 @@ def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
     )
 
 
-def _home_of(text: str, root: Path) -> Path:
-    """Here, unless the files that the command names lie with the run and not here."""
+def _home_of(text: str, root: Path, scripts: bool) -> Path:
+    """Here, if the command names a file that is here; else with the run, if that or the run's own script is there."""
     try:
-        words = [word for word in shlex.split(text) if "{" not in word and not word.startswith("-")]
+        words = [w for w in shlex.split(text) if "{" not in w and not w.startswith(("-", "/", "~"))]
     except ValueError:
         raise InputError("the command has an open quote.", do="Close it.") from None
     here = any(Path(word).is_file() for word in words)
-    there = any((root / word).is_file() for word in words)
+    there = scripts or any((root / word).is_file() for word in words)
     return root if there and not here else Path(".")
 
 
@@ -231,8 +234,9 @@ def _seed_way(text: str, knobs: Knobs | None, configs: Sequence[Any]) -> str:
     seed = None if knobs is None else knobs.get("run.seed")
     if seed is not None and seed.leaf is not None:
         try:
-            plan_edits(configs, [Edit("run.seed", seed.value, int(seed.value) + 1)])
-            return f"by {seed.leaf.dotted} in {Path(seed.leaf.file).name}:{seed.leaf.line}"
+            edited = plan_edits(configs, [Edit("run.seed", seed.value, int(seed.value) + 1)])
+            change = edited[0].changes[0]
+            return f"by {change.key} in {Path(edited[0].file).name}:{change.line}"
         except RefusedEdit:
             pass
     return "only by the variable WHEELTAPPER_SEED: unless the script reads it, all repeats are the same run"

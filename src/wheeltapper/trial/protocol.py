@@ -7,6 +7,7 @@ would write over the original run, so each of its repeats runs in a copy of the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -31,6 +32,13 @@ HOLE = re.compile(r"(?<!\$)\{([A-Za-z_][\w.]*)\}")
 LINKED_FILE = 16 << 20  # bytes; a larger file is data or weights, and is linked instead of copied
 LINKED_FOLDER = 500  # entries; a larger folder is data
 MOST_ENTRIES = 20_000
+MOST_WRITTEN = 2_000  # files that one repeat may write and that are read
+KEPT_FILE = 64 << 20  # bytes; a larger log is not kept once its outcome is known
+COMMAND_FILE, RECORD = "command.sh", "record"
+WEIGHTS = {
+    ".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".state", ".states", ".pkl", ".pickle", ".h5", ".npz", ".npy",
+    ".pdparams", ".msgpack", ".onnx", ".tar", ".model",
+}  # fmt: skip
 NEVER_COPIED = {".git", "__pycache__", ".venv", "venv", "node_modules", ".mypy_cache", ".ruff_cache", ".pytest_cache", "wandb", "mlruns"}  # fmt: skip
 
 
@@ -43,6 +51,7 @@ class Command:
     config: str | None = None  # the file that {config} stands for
     isolated: bool = False  # each repeat in a copy of cwd
     leave_out: tuple[str, ...] = ()  # paths that the copy does without: what the run wrote
+    told: tuple[str, ...] = ()  # config files of the run, which are read beside an arm's logs
     cpus: float = 1.0
     gpus: float = 0.0
     memory: int | None = None
@@ -134,6 +143,7 @@ def prepare(
         lay_out(cwd, folder / "work", (*command.leave_out, str(folder)))
         cwd = folder / "work"
     config = _place_configs(command, edited, folder)
+    _link_configs(command, folder)
     values: dict[str, Any] = {
         **setting.knobs,
         **{edit.knob: edit.new for edit in setting.edits},
@@ -145,7 +155,7 @@ def prepare(
         "out": str(out),
     }
     text = fill(command.text, values)
-    (folder / "command.sh").write_text(f"cd {shlex.quote(str(cwd))}\n{text}\n", encoding="utf-8")
+    (folder / COMMAND_FILE).write_text(f"cd {shlex.quote(str(cwd))}\n{text}\n", encoding="utf-8")
     env = {script_side.SEED: str(setting.seed), script_side.OUT: str(out)}
     for name, value in ((script_side.STEPS, setting.steps), (script_side.CONFIG, config), (script_side.RESUME, setting.resume)):  # fmt: skip
         if value is not None:
@@ -224,5 +234,58 @@ def lay_out(source: Path, target: Path, leave_out: Sequence[str] = ()) -> None:
 
 
 def clear_copy(folder: Path) -> None:
-    """Throw away the copied working folder of a repeat that is not looked at again."""
+    """Throw away the copied working folder of a repeat that ended; what it wrote is kept in record/."""
+    for link in (path for path in (folder / RECORD).rglob("*") if path.is_symlink()):
+        with contextlib.suppress(OSError):
+            source = link.resolve()
+            if source.is_relative_to((folder / "work").resolve()) and source.stat().st_size <= KEPT_FILE:
+                link.unlink()
+                shutil.move(source, link)
     shutil.rmtree(folder / "work", ignore_errors=True)
+
+
+def written(folder: Path) -> Path:
+    """A folder with links to what a repeat wrote since it was started, and to its configs.
+
+    Weights are left out: a checkpoint may be rewritten while we read it, and says nothing about the outcome. So are
+    the files that were only copied: another run's log among them would be taken for this one's.
+    """
+    record = folder / RECORD
+    record.mkdir(exist_ok=True)
+    try:
+        since = (folder / COMMAND_FILE).stat().st_mtime_ns
+    except OSError:
+        return record
+    count = 0
+    for base in (folder / "out", folder / "work"):
+        for here, _, names in os.walk(base):  # linked data folders are not walked into
+            for name in names:
+                path = Path(here, name)
+                link = record / path.relative_to(base)
+                if path.suffix.lower() in WEIGHTS or path.is_symlink() or link.exists():
+                    continue
+                with contextlib.suppress(OSError):
+                    if path.stat().st_mtime_ns < since:
+                        continue
+                    link.parent.mkdir(parents=True, exist_ok=True)
+                    link.unlink(missing_ok=True)
+                    link.symlink_to(path)
+                    count += 1
+                if count > MOST_WRITTEN:
+                    return record
+    return record
+
+
+def _link_configs(command: Command, folder: Path) -> None:
+    """The arm's configs beside its logs, as they lie in the original: signs read settings from them."""
+    source = Path(command.cwd).resolve()
+    for name in command.told:
+        file = Path(name).resolve()
+        inside = file.is_relative_to(source)
+        place = file.relative_to(source) if inside else Path(file.name)
+        edited = folder / "config" / file.name
+        target = folder / "work" / place if command.isolated and inside else edited if edited.exists() else file
+        link = folder / RECORD / (place if command.isolated else file.name)
+        if target.exists() and not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(target)

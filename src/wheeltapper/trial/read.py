@@ -95,7 +95,7 @@ def tried(run: Run) -> tuple[tuple[str, Evidence], ...]:
 def evidence_of(verdict: Verdict, rule: Rule, folder: Path) -> Evidence:
     """A verdict in bits, by the error rates that its rule states: log2 of right over wrong.
 
-    confirmed: (1 - beta) / alpha = 4 bits for 0.05 and 0.2. refuted: a true cause is refuted with chance beta at
+    confirmed: (1 - beta) / alpha = 4.2 bits for 0.05 and 0.05. refuted: a true cause is refuted with chance beta at
     most, a wrong one hardly ever not: log2(beta / (1 - alpha)).
     """
     if verdict.answer == "confirmed":

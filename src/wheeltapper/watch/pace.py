@@ -50,7 +50,7 @@ def _logged(seconds: Floats | None, track: Floats | None) -> float | None:
 def duration(seconds: float) -> str:
     """
     >>> [duration(s) for s in (12, 90, 3700, 200_000)]
-    ['12 s', '1 min 30 s', '1 h 2 min', '2 d 8 h']
+    ['12 s', '1 min 30 s', '1 h 1 min', '2 d 7 h']
     """
     s = round(seconds)
     if s < 60:

@@ -1,5 +1,8 @@
 """Looks at live runs: reads what is new, judges the growing record when that is worth its cost, keeps the last answer.
 
+While a run goes on only the signs are asked that may be (LIVE); a curve that is flat so far may still fall. When it has
+finished, crashed or gone silent, it is judged like any record.
+
 A diagnosis reads the whole record, so its cost grows with the run. It is made when there are new points and the time
 since the last one is at least SHARE times what that one took: watching never takes more than a twentieth of a core.
 """
@@ -81,6 +84,7 @@ class Watched:
     written: float = 0.0  # time of change of its files, only ever compared with itself
     content: tuple[int, ...] = ()  # how much the record holds: points, events, settings
     judged: tuple[int, ...] | None = None  # how much it held when it was judged
+    live: bool = True  # was it judged as one that still runs?
     judged_at: float = float("-inf")
     cost: float = 0.0  # seconds of the last diagnosis
     silent: bool = False
@@ -189,7 +193,10 @@ class Watcher:
         for path in self.paths:
             self._read(path, now)
         self.cost = time.perf_counter() - began
-        new = [i for w in self.runs.values() for i in (*self._judge(w, now, judge_now), *self._alive(w, now))]
+        new = []
+        for watched in self.runs.values():
+            watched.silent = now - watched.grown >= self.stale
+            new += [*self._judge(watched, now, judge_now), *self._alive(watched, now)]
         self.incidents += new
         self.looks += 1
         return new
@@ -250,7 +257,7 @@ class Watcher:
         self.runs.update(found)
 
     def _judge(self, watched: Watched, now: float, judge_now: bool) -> list[Incident]:
-        if watched.content == watched.judged:
+        if watched.content == watched.judged and not (watched.silent and watched.live):
             return []
         if not judge_now and now - watched.judged_at < SHARE * watched.cost:
             return []
@@ -260,7 +267,11 @@ class Watcher:
         if watched.audit is None or watched.audit[0] != basis:
             watched.audit = basis, audited(run)
         try:
-            told = watched.diagnosis = judge(run, audit=watched.audit[1])
+            watched.live = not watched.silent
+            told = watched.diagnosis = judge(run, audit=watched.audit[1], live=watched.live)
+            if watched.live and watched.over:
+                watched.live = False
+                told = watched.diagnosis = judge(run, audit=watched.audit[1])
             watched.outlook, watched.problem = self._outlook(told), ""
         except Exception as error:  # hours of watching must not end with one faulty rule
             watched.problem = f"this is a bug in Wheeltapper, not in your run: {type(error).__name__}: {error}"
@@ -293,11 +304,12 @@ class Watcher:
 
     def _alive(self, watched: Watched, now: float) -> list[Incident]:
         """Does it still write?"""
-        name, silence = watched.run.name, now - watched.grown
-        watched.silent = not watched.over and silence >= self.stale
+        name = watched.run.name
+        if watched.over:
+            return []
         if watched.silent:
-            text = f"nothing was written for {duration(silence)}; it ended, hangs, or writes elsewhere"
+            text = f"nothing was written for {duration(now - watched.grown)}; it ended, hangs, or writes elsewhere"
             return self.ledger.once(watched.key, name, "silent", text, now)
-        if not watched.over and self.ledger.unsay(watched.key, "silent"):
+        if self.ledger.unsay(watched.key, "silent"):
             return [Incident(name, "again", "again", "it writes again", now)]
         return []

@@ -88,6 +88,8 @@ def knobs(view: View, found: Found) -> None:
     batch = view.first("training.batch_size")
     if batch is not None:  # upstream divides by ngpus * accum; the fork takes it per micro-batch
         found.give("batch.per_device" if fork else "batch.global", batch.value, batch)
+    if fork:  # its loader drops the last batch: 9,500 sequences in batches of 32 are 296 steps
+        found.give("data.drop_last", True, default=True)
     if "ema.decay" in found:
         found.give("ema.enabled", True, found["ema.decay"].leaf)
         found.give("ema.impl", "torch_ema", default=True)

@@ -93,14 +93,20 @@ class Engine(Protocol):
 def wrapped(job: Job) -> str:
     """The shell text to run for a job: its command, and then its exit code into a file by an atomic rename.
 
+    A job that is asked to stop (TERM) gets the time to do so, and leaves no code: it did not end by itself.
+
     >>> print(wrapped(Job("a", "python train.py", cwd=".", out="/t/a")))
+    trap stopped=1 TERM
     ( python train.py
     )
-    code=$?; echo $code > /t/a/exit_code.tmp && mv /t/a/exit_code.tmp /t/a/exit_code; exit $code
+    code=$?
+    if [ -z "$stopped" ]; then echo $code > /t/a/exit_code.tmp && mv /t/a/exit_code.tmp /t/a/exit_code; fi
+    exit $code
     """
     target = shlex.quote(str(Path(job.out) / EXIT_CODE_FILE))
     part = shlex.quote(str(Path(job.out) / f"{EXIT_CODE_FILE}.tmp"))
-    return f"( {job.command}\n)\ncode=$?; echo $code > {part} && mv {part} {target}; exit $code"
+    leave = f'if [ -z "$stopped" ]; then echo $code > {part} && mv {part} {target}; fi'
+    return f"trap stopped=1 TERM\n( {job.command}\n)\ncode=$?\n{leave}\nexit $code"
 
 
 def exit_code_left(out: str | Path) -> int | None:

@@ -1,0 +1,78 @@
+"""The guard in a Lightning Trainer.
+
+    trainer = Trainer(callbacks=[GuardCallback()])       # incidents go to trainer.default_root_dir
+
+Works with `lightning` and with `pytorch_lightning`. Of several optimizers the first is guarded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from lightning.pytorch.callbacks import Callback
+except ModuleNotFoundError:
+    from pytorch_lightning.callbacks import Callback
+
+from wheeltapper.guard.session import Session, guarded
+
+
+class GuardCallback(Callback):  # type: ignore[misc]
+    """Options are those of `guarded`; run_dir is the Trainer's default_root_dir unless given."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.session: Session | None = None
+        self._loss: Any = None
+        self._batch: Any = None
+        self._batch_id: Any = None
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        if not trainer.optimizers:
+            return
+        total = trainer.estimated_stepping_batches
+        options: dict[str, Any] = {
+            "run_dir": trainer.default_root_dir,
+            "scaler": getattr(trainer.precision_plugin, "scaler", None),
+            "total_steps": int(total) if total and total != float("inf") else None,
+            "clip_norm": trainer.gradient_clip_val if trainer.gradient_clip_algorithm != "value" else None,
+            "start_step": trainer.global_step,
+        }
+        self.session = guarded(pl_module, trainer.optimizers[0], **(options | self.options))
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
+        if self.session is not None:
+            self.session.keep(batch)
+            self._batch_id = (trainer.current_epoch, batch_idx)
+            if self.session.stopping:
+                trainer.should_stop = True
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:  # noqa: ARG002
+        # Lightning has divided it by the number of micro-batches.
+        parts = trainer.accumulate_grad_batches
+        self._loss = loss.detach() * parts if parts > 1 else loss.detach()
+
+    def on_after_backward(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        if self.session is not None and self._loss is not None:
+            self.session.step(self._loss, self._batch_id)
+        self._loss = None
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
+        if self.session is not None and self.session.stopping:
+            trainer.should_stop = True
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        if self.session is not None and not trainer.sanity_checking:
+            values = {name: float(value) for name, value in trainer.callback_metrics.items() if "val" in name.lower()}
+            self.session.metric(values, trainer.global_step)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        if self.session is not None:
+            self.session.close()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:  # noqa: ARG002
+        """Lightning may catch what stops a training, so nobody else would write it down."""
+        if self.session is not None:
+            if self.session.crash is not None and isinstance(exception, Exception):
+                self.session.crash.tell(exception)
+            self.session.close()

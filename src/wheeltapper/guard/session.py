@@ -1,0 +1,115 @@
+"""A guard with everything around it: recorder, signs, notices, and the last steps written when the program dies.
+
+    with guarded(model, optimizer, run_dir="runs/exp1") as guard:
+        for batch in loader:
+            loss = compute(model, guard.keep(batch))
+            loss.backward()
+            guard.step(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+
+The adapters for Hugging Face, Lightning and accelerate are made of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from wheeltapper.guard.ask import Asker
+from wheeltapper.guard.core import Guard
+from wheeltapper.guard.crash import CrashWriter
+from wheeltapper.guard.notify import Notifier
+from wheeltapper.guard.record import Incident
+from wheeltapper.guard.recorder import Recorder
+
+
+class Session:
+    """What `guarded` returns. Its parts are open: .guard, .recorder, .asker, .notifier, .crash (None if not wanted)."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        recorder: Recorder | None,
+        asker: Asker | None,
+        notifier: Notifier | None,
+        crash: CrashWriter | None,
+    ) -> None:
+        self.guard, self.recorder, self.asker, self.notifier, self.crash = guard, recorder, asker, notifier, crash
+        self._closed = False
+
+    def step(self, loss: Any = None, batch_id: Any = None, inputs: Any = None, targets: Any = None) -> None:
+        """guard.step: after backward(), before clipping and optimizer.step(); once for every micro-batch."""
+        self.guard.step(loss, batch_id, inputs, targets)
+
+    def keep(self, batch: Any) -> Any:
+        """Hold on to the batch, so that an incident can be run again without the loader. Returns it."""
+        return batch if self.recorder is None else self.recorder.keep(batch)
+
+    def metric(self, values: Mapping[str, Any], step: int | None = None) -> None:
+        """Tell what an evaluation found, as {"val/loss": 1.2}; the signs look at it too."""
+        if self.asker is not None:
+            self.asker.metric(values, step)
+
+    @property
+    def stopping(self) -> str | None:
+        """Why training should stop, under policy="stop"."""
+        return self.guard.stopping if self.guard.policy == "stop" else None
+
+    @property
+    def incidents(self) -> list[Incident]:
+        return self.guard.incidents
+
+    def close(self) -> None:
+        """Read what is on its way, ask a last time, take off every hook and handler."""
+        if self._closed:
+            return
+        self._closed = True
+        self.guard.close()
+        for part in (self.asker, self.notifier, self.crash):
+            if part is not None:
+                with contextlib.suppress(Exception):
+                    part.close()
+
+    def __enter__(self) -> Session:
+        if self.crash is not None:
+            self.crash.install()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.crash is not None:
+            self.crash.__exit__(kind, error, trace)
+        self.close()
+
+
+def guarded(
+    model: Any,
+    optimizer: Any,
+    *,
+    run_dir: str | Path | None = None,
+    policy: str = "watch",
+    record: bool = True,
+    ask: bool = True,
+    total_steps: int | None = None,
+    config: Mapping[str, Any] | None = None,
+    callback: Callable[[Incident], None] | None = None,
+    webhook: str | None = None,
+    **options: Any,
+) -> Session:
+    """Put a guard beside a training. Everything but model and optimizer is optional; `options` go to Guard.
+
+    record: keep the last steps and write a folder for each incident (needs run_dir to write). ask: ask the signs as
+    the run grows. As a context manager it also writes the last steps on an exception or SIGTERM; otherwise it installs
+    no handler.
+    """
+    guard = Guard(model, optimizer, policy=policy, run_dir=run_dir, **options)
+    recorder = Recorder(guard) if record else None
+    notifier = Notifier(guard, callback=callback, webhook=webhook) if run_dir or callback or webhook else None
+    asker = Asker(guard, total_steps=total_steps, config=config) if ask and guard.rank == 0 else None
+    crash = CrashWriter(recorder) if recorder is not None and run_dir is not None else None
+    return Session(guard, recorder, asker, notifier, crash)

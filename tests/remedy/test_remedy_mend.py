@@ -1,0 +1,57 @@
+"""From an ill run to a sound one: diagnose, fix, train the corrected files, follow up. More in scripts/mend_lab.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from wheeltapper import api  # noqa: E402
+from wheeltapper.lab.launch import plan_run, run  # noqa: E402
+from wheeltapper.lab.rerun import rerun  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("system", "fault", "knob", "at_least"),
+    [
+        ("resnet-ddp", "ema-horizon", "ema.decay", 70.0),  # a command line; the twin has 81.7 %, chance is 10 %
+        ("sr-nano", "cosine-rises-again", "schedule.t_max", 31.2),  # YAML; the twin has 31.30 dB, the ill run 31.12
+    ],
+)
+def test_a_setting_is_mended(system: str, fault: str, knob: str, at_least: float, tmp_path: Path) -> None:
+    ill = run(plan_run(system, "test", 1, fault), tmp_path)
+    assert ill.score is not None
+    assert ill.score < at_least
+    folder = tmp_path / "runs" / ill.run
+    fix = api.fix(folder)
+    assert fix.plan is not None
+    assert [edit.knob for edit in fix.plan.edits][0] == knob
+    api.save_fix(fix, tmp_path / "fix")
+    again = rerun(folder, [tmp_path / "fix" / name for name in fix.plan.configs], tmp_path / "again")
+    assert again.ended == "finished"
+    assert again.score is not None
+    assert again.score >= at_least
+    result = api.followup(tmp_path / "again", tmp_path / "fix")
+    assert [issue.status for issue in result.issues if issue.cause == fix.plan.issues[0].cause] == ["FIXED"]
+    assert result.verdict == "sound"
+
+
+def test_a_config_that_the_program_refuses_is_told(tmp_path: Path) -> None:
+    """The rerun takes the files as they are: a broken edit ends as it would for the user."""
+    from wheeltapper.errors import InputError
+    from wheeltapper.lab.truth import Truth, save
+
+    folder = tmp_path / "runs" / "run-x"
+    folder.mkdir(parents=True)
+    save(tmp_path, Truth(run="run-x", system="resnet-ddp", size="test", seed=1, settings={}, kind="healthy"))
+    from wheeltapper.lab.systems import system
+
+    (folder / "train.py").write_text(system("resnet-ddp").SCRIPT.read_text())
+    (folder / "run.sh").write_text("python train.py distributed --epochs 3.5\n")
+    again = rerun(folder, [], tmp_path / "again")
+    assert again.ended.startswith("crashed: SystemExit")
+    (folder / "run.sh").write_text("python train.py distributed 'unclosed\n")
+    with pytest.raises(InputError, match="does not start the program"):
+        rerun(folder, [], tmp_path / "again2")
