@@ -15,8 +15,8 @@ A cause is a module in this folder with
 
 Evidence is in bits: log2 of how much likelier the observation is if this is the cause than if it is not.
 +1 is a hint, +3 is strong (8 times likelier), +7 is decisive. `group` names what was observed; of several
-items of one group only the strongest counts. The bits are judgements so far; `wheeltapper lab score` measures
-how well they are calibrated (LOG.md).
+items of one group only the strongest counts. The bits are judgements; `wheeltapper lab fit` measures
+on runs of known truth how much each counts (weights.json), `wheeltapper lab score` how well that is calibrated (LOG.md).
 
 Hard rules come first: a cause that cannot be (the knob has another value, the effect came before it, a
 simulation excludes it) returns Excluded and takes no part.
@@ -27,11 +27,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Any
 
+from wheeltapper.causes._weights import Weights, weights
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.errors import ContractError
 from wheeltapper.finding import Evidence, Finding, Remedy
@@ -112,8 +113,8 @@ def causes() -> tuple[ModuleType, ...]:
     return tuple(found)
 
 
-def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
-    """A cause's evidence, strongest of each group only, strongest first. A trial that confirmed it outweighs a reason
+def weighed(cause: ModuleType, case: Case, by: Weights | None = None) -> Excluded | tuple[Evidence, ...]:
+    """A cause's evidence, strongest of each group only, strongest first, each by the weight measured for it. A trial that confirmed it outweighs a reason
     why it cannot be: the reason was thought, the trial was run."""
     answer: Excluded | Iterable[Evidence] = cause.weigh(case)
     tried = [evidence for cause_id, evidence in case.trials if cause_id == cause.ID]
@@ -126,7 +127,9 @@ def weighed(cause: ModuleType, case: Case) -> Excluded | tuple[Evidence, ...]:
         old = strongest.get(item.group)
         if old is None or abs(item.bits) > abs(old.bits):
             strongest[item.group] = item
-    return tuple(sorted(strongest.values(), key=lambda e: -abs(e.bits)))
+    known = weights() if by is None else by
+    items = [replace(e, bits=e.bits * known.of(cause.ID, e.group)) for e in strongest.values()]
+    return tuple(sorted(items, key=lambda e: -abs(e.bits)))
 
 
 def proofs(case: Case, *audit_ids: str, bits: float = 7.0, hint: float = 2.0) -> list[Evidence]:

@@ -19,6 +19,7 @@ examples:
   wheeltapper lab rerun lab_runs/runs/run-1a2b3c4d5e --config fix/run.sh -o lab_runs/again
   wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
   wheeltapper lab score lab_runs/corpus
+  wheeltapper lab fit lab_runs/corpus --test lab_runs/other -o weights.json
   wheeltapper lab gallery lab_runs/corpus -o gallery.html
 
 The truth about a run is written beside the runs (DIR/truth), never inside them.
@@ -58,6 +59,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     score.add_argument("corpus", metavar="DIR")
     score.add_argument("--json", action="store_true", help="as JSON")
     score.add_argument("--misses", action="store_true", help="also name every run that was got wrong")
+    fitting = actions.add_parser("fit", help="measure the weights of evidence on a labelled set; test them on others")
+    fitting.add_argument("corpus", metavar="DIR", help="the set to fit on")
+    fitting.add_argument("--test", nargs="*", default=[], metavar="DIR", help="sets of other seeds or sizes to test on")
+    fitting.add_argument("-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)")
     show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
     show.add_argument("corpus", metavar="DIR")
     show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html")
@@ -70,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         "rerun": run_again,
         "corpus": run_corpus,
         "score": run_score,
-        "gallery": run_gallery,
+        "fit": run_fit, "gallery": run_gallery,
     }
     return actions[args.action](args)
 
@@ -171,6 +176,32 @@ def run_score(args: argparse.Namespace) -> int:
 
     cases = examine_all(Path(args.corpus), say if sys.stderr.isatty() else lambda _line: None)
     print(json.dumps(as_json(cases), indent=1) if args.json else as_text(cases, misses=args.misses))
+    return 0
+
+
+def run_fit(args: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    from wheeltapper.causes._weights import Weights
+    from wheeltapper.cli.output import write
+    from wheeltapper.lab.fit import as_json, collect, fit, judge, leave_one_out
+
+    items = collect(Path(args.corpus))
+    found = fit(items)
+    print(f"{'':34}{'runs':>6}{'bits lost':>24}{'true cause first':>24}{'said and right differ':>26}")
+    rows = [("fitted on these runs", judge(items, Weights()), judge(items, found))]
+    rows += [(f"without {name}, tested on it", *both) for name, both in leave_one_out(items).items()]
+    for other in args.test:
+        held = collect(Path(other))
+        rows.append((f"tested on {Path(other).name}", judge(held, Weights()), judge(held, found)))
+    for words, before, after in rows:
+        cells = [f"{before['bits']:.2f} to {after['bits']:.2f}", f"{before['first']:.0%} to {after['first']:.0%}"]
+        cells.append(f"{before['off']:.0%} to {after['off']:.0%}")
+        print(f"{words:34}{before['runs']:6.0f}{cells[0]:>24}{cells[1]:>24}{cells[2]:>26}")
+    if args.output:
+        made = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "runs": len(items), "corpus": Path(args.corpus).name}
+        write(json.dumps(as_json(found, made), indent=1) + "\n", args.output)
     return 0
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from wheeltapper.causes import Case, Excluded, causes, remedies_of, weighed
+from wheeltapper.causes._weights import Weights
 from wheeltapper.diagnosis import folk, wording
 from wheeltapper.diagnosis.best import best_checkpoint
 from wheeltapper.diagnosis.echo import without_echoes
 from wheeltapper.diagnosis.missing import what_is_missing
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, Expected, Progress, RankedCause, RuledOut, Verdict
+from wheeltapper.diagnosis.model import (
+    SOMETHING_ELSE,
+    Diagnosis,
+    Expected,
+    MetricVerdict,
+    Progress,
+    RankedCause,
+    RuledOut,
+    Verdict,
+)
 from wheeltapper.diagnosis.rank import Candidate, grade_of, ill_signs_of, probabilities
 from wheeltapper.diagnosis.validity import judge_metrics
 from wheeltapper.finding import Clear, Evidence, Finding, Unknown
@@ -40,6 +50,53 @@ def diagnose_run(
     What the audit proves is shown and weighed. It makes a run ill only where it proves that the optimisation or the
     evaluation is not what was asked for (DECIDES); a setting that does nothing can lie beside a training that went well.
     """
+    asked = ask_run(run, audit=audit, trials=trials, live=live)
+    case, signals, findings = asked.case, asked.case.signals, asked.case.findings
+    validity, clears, unknowns = asked.validity, asked.clears, asked.unknowns
+    ranked, ruled_out = rank_causes(case)
+    expected = _expected(case)
+    verdict = _verdict(findings, signals)
+    missing = what_is_missing(case, verdict, ranked, unknowns)
+    best = best_checkpoint(signals, validity)
+    reached = signals.get("progress")
+    return Diagnosis(
+        run=run,
+        verdict=verdict,
+        headline=wording.headline(verdict, findings, signals),
+        why=wording.why(verdict, findings, ranked, expected),
+        todo=wording.todo(verdict, ranked, best, missing, signals),
+        validity=validity,
+        findings=findings,
+        clears=clears,
+        unknowns=unknowns,
+        causes=ranked,
+        ruled_out=(*ruled_out, *folk.refused(case)),
+        expected=expected,
+        best=best,
+        missing=missing,
+        progress=Progress(reached.state, reached.at, reached.total, reached.clock, reached.text),
+        notes=tuple(
+            f"{note.file}{f':{note.line}' if note.line else ''}: {note.text}"
+            for note in run.notes
+            if note.level != "info"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the signs answered, before any cause is weighed."""
+
+    case: Case
+    validity: tuple[MetricVerdict, ...]
+    clears: tuple[tuple[str, Clear], ...]
+    unknowns: tuple[tuple[str, Unknown], ...]
+
+
+def ask_run(
+    run: Run, *, audit: Sequence[Finding] = (), trials: Sequence[tuple[str, Evidence]] = (), live: bool = False
+) -> Asked:
+    """Every sign asked of one run, echoes quieted, most severe first."""
     signals = Signals(run)
     findings, clears, unknowns = _ask_all(signals, live=live)
     validity = judge_metrics(signals, findings)
@@ -54,34 +111,7 @@ def diagnose_run(
         )
     )
     case = Case(signals, tuple(findings), tuple(audit), tuple(trials))
-    ranked, ruled_out = rank_causes(case)
-    expected = _expected(case)
-    verdict = _verdict(findings, signals)
-    missing = what_is_missing(case, verdict, ranked, unknowns)
-    best = best_checkpoint(signals, validity)
-    reached = signals.get("progress")
-    return Diagnosis(
-        run=run,
-        verdict=verdict,
-        headline=wording.headline(verdict, findings, signals),
-        why=wording.why(verdict, findings, ranked, expected),
-        todo=wording.todo(verdict, ranked, best, missing, signals),
-        validity=tuple(validity),
-        findings=tuple(findings),
-        clears=tuple(clears),
-        unknowns=tuple(unknowns),
-        causes=ranked,
-        ruled_out=(*ruled_out, *folk.refused(case)),
-        expected=expected,
-        best=best,
-        missing=missing,
-        progress=Progress(reached.state, reached.at, reached.total, reached.clock, reached.text),
-        notes=tuple(
-            f"{note.file}{f':{note.line}' if note.line else ''}: {note.text}"
-            for note in run.notes
-            if note.level != "info"
-        ),
-    )
+    return Asked(case, tuple(validity), tuple(clears), tuple(unknowns))
 
 
 def _as_sign(finding: Finding) -> Finding:
@@ -114,22 +144,7 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
     ill = ill_signs_of(case.findings)
     if not ill:
         return (), []
-    candidates: dict[str, tuple[ModuleType, Candidate]] = {}
-    ruled_out: list[RuledOut] = []
-    for cause in causes():
-        if getattr(cause, "NORMAL", False):
-            continue
-        answer = weighed(cause, case)
-        proves = _proved_by(answer, case)
-        if not proves and not set(ill) & {cause.ID, *cause.EXPLAINS}:
-            continue
-        if isinstance(answer, Excluded):
-            if cause.PRIOR >= USUAL or answer.folk:
-                ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
-            continue
-        decided = any(e.group == "proof" for e in answer)
-        explains = (cause.ID, *cause.EXPLAINS, *proves)
-        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, decided))
+    candidates, ruled_out = candidates_of(case, ill)
     shares, other = probabilities([candidate for _, candidate in candidates.values()], ill)
     ranked = [
         _ranked(cause, candidate, shares[cause_id], ill, case)
@@ -145,6 +160,29 @@ def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
         RankedCause(SOMETHING_ELSE, "Something else", rest, "suspected", summary="None of the causes we know.")
     )
     return tuple(sorted(ranked, key=lambda c: -c.probability)), ruled_out
+
+
+def candidates_of(
+    case: Case, ill: Sequence[str], by: Weights | None = None
+) -> tuple[dict[str, tuple[ModuleType, Candidate]], list[RuledOut]]:
+    """Causes that could explain what is ill, with their evidence; and those that people suspect and that cannot be."""
+    candidates: dict[str, tuple[ModuleType, Candidate]] = {}
+    ruled_out: list[RuledOut] = []
+    for cause in causes():
+        if getattr(cause, "NORMAL", False):
+            continue
+        answer = weighed(cause, case, by)
+        proves = _proved_by(answer, case)
+        if not proves and not set(ill) & {cause.ID, *cause.EXPLAINS}:
+            continue
+        if isinstance(answer, Excluded):
+            if cause.PRIOR >= USUAL or answer.folk:
+                ruled_out.append(RuledOut(cause.ID, _title(cause), answer.why))
+            continue
+        decided = any(e.group == "proof" for e in answer)
+        explains = (cause.ID, *cause.EXPLAINS, *proves)
+        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, decided))
+    return candidates, ruled_out
 
 
 def _proved_by(answer: Excluded | tuple[Evidence, ...], case: Case) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Case:
 
     @property
     def noticed(self) -> bool:
-        explains = {sign for cause in causes() if cause.ID == self.truth.cause for sign in cause.EXPLAINS}
+        explains = {sign for cause in causes() if self.truth.cause == cause.ID for sign in cause.EXPLAINS}
         return self.verdict == "ill" or bool(explains & set(self.noted))
 
     def rank(self) -> int | None:
