@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal
@@ -58,7 +58,7 @@ def make_fix(
     *,
     option: Letter | None = None,
     keep: Sequence[str] = (),
-    refuted: Collection[str] = (),
+    refuted: Mapping[str, str] | None = None,
     made: str = "",
 ) -> Fix:
     """The fix of one run. `refuted`: causes that earlier attempts ruled out; `made`: the date for the plan."""

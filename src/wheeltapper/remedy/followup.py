@@ -93,7 +93,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     edits = tuple(_edit(run, e) for e in plan.edits)
     issues = tuple(_issue(diagnosis, issue, edits, stale) for issue in plan.issues if issue.how != "open")
     ended = diagnosis.progress.state == "finished"
-    promises = tuple(_promise(run, band, ended) for band in plan.expected)
+    promises = (*_resumed(run, plan), *(_promise(run, band, ended) for band in plan.expected))
     rung = tuple(_rung(run, plan.warnings))
     then = {(s.id, s.series) for i in plan.issues for s in i.signs}
     fresh = tuple(
@@ -156,6 +156,14 @@ def _again(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
     return next(iter(named or (found if gone else [])), None)
 
 
+def _lesser(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
+    """The same sign, no longer ill but still there."""
+    for f in diagnosis.findings:
+        if f.id == sign.id and f.series == sign.series and f.severity == "watch" and f.grade != "suspected":
+            return f
+    return None
+
+
 def _code_as_before(diagnosis: Diagnosis, issue: Issue) -> str:
     """A defect of the code is looked for in the code that lies beside the new run."""
     wanted = {s.id for s in issue.signs if s.series is None}
@@ -182,6 +190,8 @@ def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[
         return "NOT YET", f"the new run does not log {sign.series or 'anything'} by {sign.clock}, the clock of the plan"
     spot = f"{sign.clock} {reach:g}"
     if again is None:
+        if lesser := _lesser(diagnosis, sign):
+            return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
         if sign.by is not None and reach < sign.by:
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
         was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
@@ -226,6 +236,24 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
         if track is not None and np.any(np.isfinite(track)):
             ends.append(float(np.nanmax(track)))
     return max(ends) if ends else None
+
+
+def _resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
+    """Whether a run that was to continue a checkpoint really did."""
+    if plan.option != "C" or plan.resume is None or plan.resume.at is None or plan.resume.clock is None:
+        return
+    at, clock = plan.resume.at, plan.resume.clock
+    what = f"continues at {clock} {at:g}"
+    starts = [s.start for s in run.segments if s.kind == "resume" and s.clock == clock]
+    tracks = [t for series in run.series.values() if (t := series.on(clock)) is not None]  # type: ignore[arg-type]
+    starts += [min(float(np.nanmin(t)) for t in tracks if np.any(np.isfinite(t)))] if tracks else []
+    if not starts:
+        yield PromiseCheck(what, "cannot look", f"nothing is logged by {clock}", "the checkpoint of the plan")
+        return
+    nearest = min(starts, key=lambda start: abs(start - at))
+    # The first line comes a log interval after the checkpoint.
+    close = abs(nearest - at) <= max(0.1 * at, 5.0)
+    yield PromiseCheck(what, "kept" if close else "broken", f"it began at {nearest:g}", "the checkpoint of the plan")
 
 
 def _promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
