@@ -57,6 +57,7 @@ class IssueCheck:
     title: str
     status: Status
     why: str
+    dose: bool = False  # refuted by one value of a number only: a stronger change could still be the cure
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +142,18 @@ def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale
     done = f"{', '.join(f'{e.knob} is {e.found}' for e in mine)}; " if mine else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
         for verdict, why in verdicts:
-            if verdict == status:
-                return told(verdict, f"{done}{why}")
+            if verdict != status:
+                continue
+            dose = status == "REFUTED" and not issue.proved and bool(mine) and all(_number(e.wanted) for e in mine)
+            more = ". This refutes the value that was tried; one much further off would show the same" if dose else ""
+            return IssueCheck(issue.cause, issue.title, verdict, f"{done}{why.rstrip('.')}{more}", dose)
     if not verdicts:
         return told("NOT YET", f"{done}the plan names no sign to look for")
     return told("FIXED", done + "; ".join(why for _, why in verdicts))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _again(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
