@@ -35,11 +35,12 @@ from wheeltapper.signals import Signals
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.plan import TrialPlan, make_plan
 from wheeltapper.trial.read import Trial, read_trial, tried
+from wheeltapper.trial.search import Differences, differences
 
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
 
-__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "plan_trial", "read", "save_fix", "schedule", "trial"]
+__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "plan_search", "plan_trial", "read", "save_fix", "schedule", "trial"]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -151,6 +152,16 @@ def _today() -> str:
 def plan_trial(path: Where, command: str, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
     """What would be run to prove the causes of a run; nothing is started. Start it with trial.driver.start_trial."""
     return make_plan(judge(_one(path, name, "--run")), str(Path(path).resolve()), command, wish or Wish())
+
+
+def plan_search(
+    path: Where, command: str, wish: Wish, *, name: str | None = None, good: Where | None = None
+) -> tuple[TrialPlan, Differences | None]:
+    """What a search among the differences from a good run would run; without `good`, among commits."""
+    bad = _one(path, name, "--run")
+    found = None if good is None else differences(bad, _one(good, None, "--good"), command)
+    edits = () if found is None else found.edits
+    return make_plan(judge(bad), str(Path(path).resolve()), command, wish, search=edits), found
 
 
 def trial(folder: Where) -> Trial:

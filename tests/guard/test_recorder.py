@@ -9,7 +9,6 @@ import os
 import random
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -66,15 +65,19 @@ def caught(guard: Guard, **facts: Any) -> Incident:
 
 
 def test_an_incident_becomes_a_folder_that_reads_back(tmp_path: Path) -> None:
+    """The guard itself catches a loss and gradients that are not finite: one folder for the step."""
     guard, recorder, _ = train(tmp_path)
-    folder = recorder.write(caught(guard, norm=math.inf))
+    (folder,) = recorder.written
     assert folder == tmp_path / "incident-4"
+    assert recorder.write(caught(guard, norm=math.inf)) == folder
     replay = read_incident(folder)
     assert replay.step == 4
     assert [s["step"] for s in replay.steps] == [0, 1, 2, 3, 4]
     assert math.isnan(replay.steps[-1]["loss"])
     assert replay.steps[3]["batch_id"] == [[3, 103]] or replay.steps[3]["batch_id"] == [3, 103]
-    assert math.isinf(replay.incident["facts"]["norm"])
+    assert replay.incident["kind"] == "nonfinite-loss"
+    assert [a["kind"] for a in replay.also] == ["nonfinite", "nonfinite"]
+    assert math.isinf(replay.also[-1]["facts"]["norm"])
     assert replay.tensors[0] == "0.weight", "the first parameter whose gradient is not finite"
     json.loads((folder / "incident.json").read_text(), parse_constant=lambda word: pytest.fail(word))
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
@@ -112,8 +115,11 @@ def test_incidents_reported_to_the_guard_are_written_notes_are_not(tmp_path: Pat
     guard.report(Incident("note", 5, 5, 0.0, "nothing much", "note"))
     assert recorder.written == []
     guard.report(Incident("norm-outlier", 5, 5, 0.0, "a jump"))
-    guard.report(Incident("norm-outlier", 5, 5, 0.0, "another at the same step"))
-    assert [p.name for p in recorder.written] == ["incident-5", "incident-5.2"]
+    guard.report(Incident("precursor", 5, 5, 0.0, "another at the same step"))
+    assert [p.name for p in recorder.written] == ["incident-5"]
+    _, later, _ = train(tmp_path, bad=None)
+    later.write(Incident("x", 5, 5, 0.0, "a new launch in the same folder"))
+    assert [p.name for p in later.written] == ["incident-5.2"]
 
 
 def test_the_ring_and_the_folders_are_bounded(tmp_path: Path) -> None:
@@ -179,45 +185,38 @@ def test_recording_changes_nothing(tmp_path: Path) -> None:
     assert weights(False) == weights(True)
 
 
-PROGRAM = """
-import sys, time
-sys.path.insert(0, {here!r})
-from test_recorder import train
-from wheeltapper.guard.crash import CrashWriter
-from pathlib import Path
-guard, recorder, _ = train(Path({folder!r}), bad=None)
-{before}
-CrashWriter(recorder).install()
-{then}
-"""
-
-
-def program(tmp_path: Path, then: str, before: str = "") -> subprocess.Popen[str]:
-    code = PROGRAM.format(here=str(Path(__file__).parent), folder=str(tmp_path), then=then, before=before)
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def test_an_exception_that_nobody_catches(tmp_path: Path) -> None:
-    before = "sys.excepthook = lambda *a: (print('chained', flush=True), sys.__excepthook__(*a))"
-    process = program(tmp_path, "raise RuntimeError('CUDA error: device-side assert')", before)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "chained" in out
-    assert "RuntimeError: CUDA error" in err
+def test_an_exception_that_nobody_catches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chained: list[str] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, _error, _trace: chained.append(kind.__name__))
+    _, recorder, _ = train(tmp_path, bad=None)
+    writer = CrashWriter(recorder).install()
+    try:
+        raise RuntimeError("CUDA error: device-side assert")
+    except RuntimeError:
+        sys.excepthook(*sys.exc_info())  # what the interpreter does at the end of a program
+    writer.close()
+    assert chained == ["RuntimeError"]
     replay = read_incident(tmp_path)
     assert replay.incident["kind"] == "crash"
     assert replay.incident["facts"]["exception"] == "RuntimeError"
+    assert "test_recorder.py" in replay.incident["facts"]["frames"][-1]
     assert len(replay.steps) == 6
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_sigterm_is_written_and_still_ends_the_program(tmp_path: Path) -> None:
-    process = program(tmp_path, "print('ready', flush=True)\ntime.sleep(60)")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGTERM
+    _, recorder, _ = train(tmp_path, bad=None)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        CrashWriter(recorder).install()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGTERM
     assert read_incident(tmp_path).incident["facts"]["signal"] == "SIGTERM"
 
 
@@ -242,7 +241,7 @@ def test_handlers_are_put_back(tmp_path: Path) -> None:
     assert len(recorder.written) == 1
     with pytest.raises(ValueError, match="lost"), CrashWriter(recorder):
         raise ValueError("lost")
-    assert read_incident(recorder.written[-1]).incident["facts"]["message"] == "lost"
+    assert read_incident(recorder.written[-1]).also[-1]["facts"]["message"] == "lost"
 
 
 def fill_in(script: str, weights: Path) -> str:
@@ -305,7 +304,7 @@ def test_an_unfilled_script_says_what_to_fill_in(tmp_path: Path) -> None:
 def test_text_from_a_folder_cannot_become_code(tmp_path: Path) -> None:
     _guard, recorder, _ = train(tmp_path)
     evil = '"""\nimport os; os.system("x")\n"""'
-    folder = recorder.write(Incident("x", 4, 4, 0.0, evil, facts={"tensors": [evil]}))
+    folder = recorder.write(Incident("x", 9, 9, 0.0, evil, facts={"tensors": [evil]}))
     page = json.loads((folder / "incident.json").read_text())
     page["steps"][-1]["batch_id"] = evil
     page["steps"][-1]["loss"] = 'float("nan"); import os'
@@ -320,8 +319,9 @@ def test_replay_shows_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[st
     recorder.write(caught(guard))
     assert main(["replay", str(tmp_path), "--script", str(tmp_path / "again.py"), "--width", "120"]) == 0
     out = capsys.readouterr().out
-    assert "nonfinite at step 4" in out
+    assert "nonfinite-loss at step 4" in out
     assert "gradients not finite" in out
+    assert "also: 4 of 4 gradients are not finite" in out
     assert "0.weight" in out
     compile((tmp_path / "again.py").read_text(), "again.py", "exec")
 

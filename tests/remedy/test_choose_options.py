@@ -123,7 +123,7 @@ def test_two_causes_do_not_set_one_knob_to_two_values() -> None:
 
 def test_a_refuted_cause_is_not_offered_again() -> None:
     found = diagnosis(cause("lr-too-high", 0.9, HALVE), cause("weight-decay-too-strong", 0.05, DECAY))
-    choice = choose(found, refuted={"lr-too-high"})
+    choice = choose(found, refuted={"lr-too-high": "exp2: there again"})
     assert all(t.cause != "lr-too-high" for t in choice.treatments)
     assert "refuted" in choice.left[0].why
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from wheeltapper import api
 from wheeltapper.cli.main import build_parser, main
@@ -159,7 +160,7 @@ def test_a_case_only_grows_and_says_what_was_refuted(tmp_path: Path) -> None:
     add_attempt(file, Attempt("plan", "1", "a", "h1"), "a")
     refuted = Attempt("followup", "2", "b", "h2", verdicts=(Verdict("lr-too-high", "REFUTED", "there again"),))
     add_attempt(file, refuted, "a")
-    add_attempt(file, msgspec.structs.replace(refuted, date="3"), "a")  # looked twice: one entry
+    add_attempt(file, replace(refuted, date="3"), "a")  # looked twice: one entry
     case = load_case(tmp_path)
     assert [a.run for a in case.attempts] == ["a", "b"]
     assert case.refuted == {"lr-too-high": "b: there again"}
@@ -197,8 +198,13 @@ def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys
     assert main(["followup", str(new), "--plan", str(out), "--json", "--no-record"]) == 1
     assert msgspec.json.decode(capsys.readouterr().out)["issues"][0]["status"] == "REFUTED"
     assert main(["lessons", str(out)]) == 0
-    assert "not to be tried again" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "REFUTED lr-too-high" in shown
+    assert "not to be tried again" not in shown, "half the rate was tried once: a quarter could still be the cure"
     assert len(load_case(out).attempts) == 2
+    add_attempt(out / "case.json", replace(load_case(out).attempts[-1], run="third", hash="x"), "collapsed")
+    assert main(["lessons", str(out)]) == 0
+    assert "not to be tried again" in capsys.readouterr().out
 
 
 def test_hostile_names_do_not_reach_page_or_terminal(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from wheeltapper import api
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
-from wheeltapper.remedy.plan import Plan
+from wheeltapper.remedy.plan import Plan, Resume
 from wheeltapper.run.model import Run
 from wheeltapper.testing import make_run
 
@@ -143,3 +145,12 @@ def test_a_defect_of_the_code_is_open_while_the_code_is_as_it_was() -> None:
     assert plan is not None
     other = follow_up(api.judge(api.read(case)[0]), plan)
     assert [i.status for i in other.issues] == ["OPEN"]
+
+
+@pytest.mark.parametrize(("start", "status"), [(13, "kept"), (0, "broken")])
+def test_a_resume_is_looked_for(start: int, status: str, plan: Plan) -> None:
+    resumed = msgspec.structs.replace(plan, option="C", resume=Resume("ck_12.pt", 12.0, "epoch"))
+    whole = run(60, lr=0.0006)
+    cut = replace(whole, series={name: s.where(s.at >= start) for name, s in whole.series.items()})
+    check = next(p for p in followed(cut, resumed).promises if p.what.startswith("continues"))
+    assert check.status == status

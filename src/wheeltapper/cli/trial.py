@@ -64,6 +64,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="an arm with a change that should do nothing",
     )
     what.add_argument("--dose", action="store_true", help="also arms with half of each change")
+    what.add_argument("--good", metavar="RUN2", help="a run that went well: which of the settings that differ did it?")
+    what.add_argument(
+        "--bisect", metavar="GOOD..BAD", help="which commit did it? each is run in a work tree of its own"
+    )
     what.add_argument("--run", metavar="NAME", dest="run_name", help="which run, where RUN holds several")
     what.add_argument(
         "--config", metavar="FILE", help="the file that {config} stands for (default: the run's only one)"
@@ -124,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             "a trial needs the command that starts the training.",
             do='For example: --cmd "python train.py --config {config} --out {out}".',
         )
-    return _begin(args)
+    return _search(args) if args.good or args.bisect else _begin(args)
 
 
 def _begin(args: argparse.Namespace) -> int:
@@ -145,6 +149,44 @@ def _begin(args: argparse.Namespace) -> int:
     from wheeltapper.trial.driver import start_trial
 
     return _drive(args, folder, lambda engine, show: start_trial(plan, folder, engine, show=show))
+
+
+def _search(args: argparse.Namespace) -> int:
+    """Look for the culprit among settings or commits; the folder can be given again to go on after a stop."""
+    from wheeltapper import api
+    from wheeltapper.report.terminal_trial import print_search
+    from wheeltapper.trial.engines import open_engine
+    from wheeltapper.trial.hunt import hunt_commit, hunt_settings
+    from wheeltapper.trial.search import commits_between
+
+    if args.good and args.bisect:
+        raise InputError("--good and --bisect are two searches.", do="Look among the commits first, then the settings.")
+    plan, found = api.plan_search(args.path, args.cmd, _wish(args), name=args.run_name, good=args.good)
+    folder = Path(args.output) if args.output else Path(f"trial_{re.sub(r'[^A-Za-z0-9_.-]+', '_', plan.name)}_search")
+    good, commits = commits_between(args.bisect, Path(plan.command.cwd)) if args.bisect else ("", ())
+    print_search(plan, found, commits, _console(args))
+    if args.dry_run:
+        return 0
+    if not _agreed(plan, args.yes):
+        print("nothing was run", file=sys.stderr)
+        return 3
+    print(f"trial:  {folder}", file=sys.stderr)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    engine = open_engine(args.engine, **dict(_pair(text) for text in args.engine_option))
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    try:
+        if found is None:
+            answer = hunt_commit(plan, good, commits, folder, engine, say)
+        else:
+            answer = hunt_settings(plan, found.edits, folder, engine, say)
+    except KeyboardInterrupt:
+        print("\nstopped; give the same command again to go on: what has run is not run again", file=sys.stderr)
+        return 130
+    print(f"{answer.text} ({answer.runs} runs)")
+    return 0 if answer.culprits else 3
 
 
 def _agreed(plan: TrialPlan, yes: bool) -> bool:

@@ -269,6 +269,9 @@ class Guard:
         self._journal.write(
             "start", policy=self.policy, step=self.at, rank=self.rank, world=self._ranks.world, used=self._actor.used
         )
+        if self._actor.spent:
+            text = f"All {self._actor.limit} recoveries of this run were used before; the guard only watches."
+            verdict.alarm(self, Alarm("limit", text, "warning", self.at, {"used": self._actor.used}), self.tick)
         owned = {id(p) for p in params}
         missing = [n for n, p in unwrapped(self.model).named_parameters() if p.requires_grad and id(p) not in owned]
         if missing:
@@ -330,6 +333,7 @@ class Guard:
         row = self._row()
         if row.gradients is None:
             row.gradients = self._meter.gradients(scale.inverse(self.scaler, self.optimizer))
+        row.overflow = getattr(self.optimizer, "found_inf", None)
         row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
         if self._due():
             if self._meter.moved_storage():

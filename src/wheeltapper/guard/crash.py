@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
+from wheeltapper.guard.core import Stop
 from wheeltapper.guard.record import Incident
 from wheeltapper.guard.recorder import Recorder
 
@@ -67,7 +68,7 @@ class CrashWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and type(error).__name__ not in ("Stop",):
+        if isinstance(error, Exception) and not isinstance(error, Stop):
             self.tell(error)
         self.close()
 

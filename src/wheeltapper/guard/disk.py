@@ -136,7 +136,9 @@ def prune(folder: Path, rank: int) -> None:
     """Keep the newest KEEP good checkpoints of this rank and clear what a killed process left."""
     tail = f".rank{rank}.pt" if rank else ".pt"
     mine = [p for p in folder.glob("good-*" + tail) if rank or ".rank" not in p.name]
-    for old in sorted(mine)[:-KEEP]:
+    # A part an hour old is no longer being written, by whatever process on whatever machine.
+    dead = [p for p in folder.glob(".*.part") if time.time() - p.stat().st_mtime > 3600]
+    for old in sorted(mine)[:-KEEP] + dead:
         with contextlib.suppress(OSError):
             old.unlink()
 

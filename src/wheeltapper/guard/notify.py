@@ -1,4 +1,4 @@
-"""Tell someone: a callback, a web hook, a file in the run folder. (The log is told by the guard itself.)
+"""Tell someone: a callback, a web hook. (The log and the journal in the run folder are the guard's own.)
 
 Nothing here may delay or stop a training: the web hook is called from a daemon thread with a short queue and a
 timeout, what cannot be delivered is dropped and counted, and a failure is logged once.
@@ -14,7 +14,6 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,15 +25,13 @@ log = logging.getLogger("wheeltapper.guard")
 
 LEVELS = ("note", "warning", "error")
 WAITING = 64  # messages not yet sent; more at once is a storm, of which the first ones tell enough
-FILE = "incidents.jsonl"
 
 
 class Notifier:
     """Attach to a guard; incidents of at least `least` are passed on.
 
     callback(incident) runs in the training's thread and should be quick. webhook: an http(s) address that takes JSON with
-    "text" (as Slack, Mattermost and others read it) and "incident". run_dir: gets one line per incident in
-    incidents.jsonl, notes too; None takes the guard's.
+    "text" (as Slack, Mattermost and others read it) and "incident".
     """
 
     def __init__(
@@ -46,7 +43,6 @@ class Notifier:
         headers: Mapping[str, str] | None = None,
         timeout: float = 5.0,
         least: str = "warning",
-        run_dir: str | Path | None = None,
         name: str | None = None,
     ) -> None:
         if least not in LEVELS:
@@ -55,8 +51,6 @@ class Notifier:
             raise InputError("the web hook must be an http or https address.")
         self.callback, self.webhook, self.headers, self.timeout = callback, webhook, dict(headers or {}), timeout
         self.least, self.name = least, name or socket.gethostname()
-        folder = Path(run_dir) if run_dir is not None else guard.run_dir
-        self.file = None if folder is None else folder / FILE
         self.dropped = 0
         self._queue: queue.Queue[Incident | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
@@ -64,7 +58,6 @@ class Notifier:
         guard.listen(incident=self.tell)
 
     def tell(self, incident: Incident) -> None:
-        self._write(incident)
         if LEVELS.index(incident.severity if incident.severity in LEVELS else "error") < LEVELS.index(self.least):
             return
         if self.webhook is not None:
@@ -84,16 +77,6 @@ class Notifier:
                 return
             self._thread.join(timeout=wait)
             self._thread = None
-
-    def _write(self, incident: Incident) -> None:
-        if self.file is None:
-            return
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            with self.file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(jsonable(incident.as_dict()), allow_nan=False) + "\n")
-        except OSError as error:
-            self._once(f"{self.file} cannot be written", error)
 
     def _post(self, incident: Incident) -> None:
         if self._thread is None:

@@ -77,30 +77,52 @@ class Recorder:
             self.write(incident)
 
     def write(self, incident: Incident) -> Path | None:
-        """The folder written, or None where it could not be (no run_dir, too many, a full disk)."""
-        if self.run_dir is None or len(self.written) >= FOLDERS:
+        """The folder written, or None where it could not be (no run_dir, too many, a full disk). What else is caught
+        at the same step is added to its folder."""
+        if self.run_dir is None:
             return None
-        place = self.run_dir / f"incident-{incident.step}{f'-rank{incident.rank}' if incident.rank else ''}"
-        n = 1
-        while place.exists():
-            n += 1
-            place = place.with_name(f"{place.name.split('.')[0]}.{n}")
-            if n > FOLDERS:
-                return None
-        half = place.with_name(f".{place.name}.{os.getpid()}")
+        name = f"incident-{incident.step}{f'-rank{incident.rank}' if incident.rank else ''}"
         try:
-            half.mkdir(parents=True)
-            notes = self._fill(half, incident)
-            _write_json(half / "incident.json", self._page(incident, notes))
-            half.rename(place)
+            for place in self.written:
+                if place.name.split(".")[0] == name:
+                    self._add(place, incident)
+                    return place
+            if len(self.written) >= FOLDERS:
+                return None
+            place = self._free(name)
+            half = place.with_name(f".{place.name}.{os.getpid()}")
+            try:
+                half.mkdir(parents=True)
+                notes = self._fill(half, incident)
+                _write_json(half / "incident.json", self._page(incident, notes))
+                half.rename(place)
+            except OSError:
+                shutil.rmtree(half, ignore_errors=True)
+                raise
         except OSError as error:
-            shutil.rmtree(half, ignore_errors=True)
             if not self._failed:
                 log.warning("the incident of step %d could not be written: %s", incident.step, error)
             self._failed = True
             return None
         self.written.append(place)
         return place
+
+    def _free(self, name: str) -> Path:
+        """A folder of an earlier launch is left as it is."""
+        assert self.run_dir is not None
+        place, n = self.run_dir / name, 1
+        while place.exists():
+            n += 1
+            place = self.run_dir / f"{name}.{n}"
+        return place
+
+    def _add(self, place: Path, incident: Incident) -> None:
+        page = json.loads((place / "incident.json").read_text(encoding="utf-8"))
+        page.setdefault("also", []).append(jsonable(incident.as_dict()))
+        page["tensors"] = list(dict.fromkeys([*page["tensors"], *self.suspects(incident)]))[:NAMED]
+        half = place / f".incident.{os.getpid()}"
+        _write_json(half, page)
+        half.replace(place / "incident.json")
 
     def _fill(self, folder: Path, incident: Incident) -> list[str]:
         """The binary files; returns what was left out and why."""

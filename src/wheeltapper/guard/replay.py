@@ -25,6 +25,7 @@ class Replay:
 
     folder: Path
     incident: Mapping[str, Any]
+    also: tuple[Mapping[str, Any], ...]  # what else was caught at the same step
     steps: tuple[Mapping[str, Any], ...]
     tensors: tuple[str, ...]
     where: Mapping[str, Any]
@@ -64,6 +65,7 @@ def read_incident(path: str | Path) -> Replay:
     return Replay(
         folder,
         value["incident"],
+        tuple(a for a in value.get("also") or () if isinstance(a, dict)),
         tuple(s for s in steps if isinstance(s, dict)) if isinstance(steps, list) else (),
         tuple(str(t) for t in value.get("tensors") or () if isinstance(t, str)),
         _mapping(value.get("where")),

@@ -24,6 +24,8 @@ def print_incident(replay: Replay, out: Console, *, steps: int) -> None:
     kind = clean(caught.get("kind", "?"), 60)
     out.print(Text(f"{kind} at step {replay.step:,}", style="bold"))
     out.print(Text("  " + clean(caught.get("text", ""), 1000)))
+    for other in replay.also[:5]:
+        out.print(Text("  also: " + clean(other.get("text", ""), 400)))
     onset = caught.get("onset")
     if isinstance(onset, int | float) and onset != replay.step:
         out.print(Text(f"  it began at step {num(onset)}"))

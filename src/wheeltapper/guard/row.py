@@ -11,7 +11,7 @@ from wheeltapper.guard.measure import Gradients, Meter
 from wheeltapper.guard.record import StepRecord
 
 NAN = float("nan")
-HEAD = 8  # loss, norm, bad, first, scale, change, size, skip; then the norms of the groups
+HEAD = 9  # loss, norm, bad, first, scale, change, size, skip, overflow; then the norms of the groups
 # clip_grad_norm_ divides by (norm + 1e-6), so a clipped gradient has a norm a hair under the limit.
 AT_LIMIT = 0.999
 
@@ -32,6 +32,7 @@ class Row:
         self.update: tuple[Any, Any] | None = None
         self.scale: Any = None
         self.skip: Any = None  # the guard's own skip, decided on the device
+        self.overflow: Any = None  # the scaler's verdict, where a fused optimizer reads it on the device
         self.skipped = False
         self.action: str | None = None
         self.time = self.step_s = self.data_s = NAN
@@ -53,13 +54,13 @@ class Row:
         g, nan = self.gradients, meter.nan
         change, size = self.update or (None, None)
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
-        head = [loss, *((g.total, g.bad, g.first) if g else (None,) * 3), self.scale, change, size, self.skip]
+        head = [loss, *((g.total, g.bad, g.first) if g else (None,) * 3), self.scale, change, size, self.skip, self.overflow]
         flat = torch.stack([nan if h is None else meter.scalar(h) for h in head])
         return flat if g is None else torch.cat([flat, g.groups])
 
     def record(self, numbers: list[float], clip_norm: float | None) -> StepRecord:
         """The step with its numbers, once they have come."""
-        loss, norm, bad, first, scale, change, size, skip = numbers[:HEAD]
+        loss, norm, bad, first, scale, change, size, skip, overflow = numbers[:HEAD]
         if isinstance(self.loss, int | float):
             loss = float(self.loss)
         clipped = None
@@ -82,7 +83,7 @@ class Row:
             worst=int(first) if first == first else -1,
             clipped=clipped,
             scale=scale,
-            skipped=self.skipped or skip_now,
+            skipped=self.skipped or skip_now or overflow > 0,
             loss_given=self.loss is not None,
             batch_id=ids[0] if len(ids) == 1 else tuple(ids) or None,
             data_s=self.data_s,

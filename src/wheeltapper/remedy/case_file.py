@@ -29,6 +29,7 @@ class Verdict(_Strict, frozen=True):
     cause: str
     status: str
     why: str = ""
+    dose: bool = False  # REFUTED by one value of a number only
 
 
 class Change(_Strict, frozen=True):
@@ -61,11 +62,18 @@ class CaseFile(_Strict, frozen=True):
 
     @property
     def refuted(self) -> dict[str, str]:
-        """Causes that an attempt ruled out, and how; one that was fixed later is not among them."""
+        """Causes that an attempt ruled out, and how; one that was fixed later is not among them.
+
+        Where only one value of a number was tried, it takes two attempts: a rate a hundred times too high breaks
+        at half of it as well.
+        """
         out: dict[str, str] = {}
+        once: set[str] = set()
         for attempt in self.attempts:
             for verdict in attempt.verdicts:
-                if verdict.status == "REFUTED":
+                if verdict.status == "REFUTED" and verdict.dose and verdict.cause not in once:
+                    once.add(verdict.cause)
+                elif verdict.status == "REFUTED":
                     out[verdict.cause] = f"{attempt.run}: {verdict.why}"
                 elif verdict.status == "FIXED":
                     out.pop(verdict.cause, None)
@@ -114,7 +122,7 @@ def planned(plan: Plan, date: str) -> Attempt:
 
 
 def followed(result: Followup, date: str) -> Attempt:
-    verdicts = tuple(Verdict(i.cause, i.status, i.why) for i in result.issues)
+    verdicts = tuple(Verdict(i.cause, i.status, i.why, i.dose) for i in result.issues)
     edits = tuple(Change(e.knob, e.wanted, e.found) for e in result.edits)
     broken = tuple(f"{p.what}: {p.saw}" for p in result.promises if p.status == "broken")
     return Attempt(

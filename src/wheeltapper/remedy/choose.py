@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -93,16 +93,19 @@ class Choice:
         return tuple(t for t in self.treatments if t.how in how)
 
 
-def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Collection[str] = ()) -> Choice:
-    """The remedies to use. `keep`: knobs that must stay; `refuted`: causes that an earlier attempt ruled out."""
+def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Mapping[str, str] | None = None) -> Choice:
+    """The remedies to use. `keep`: knobs that must stay; `refuted`: causes that earlier attempts ruled out, and how."""
     book = _Book(diagnosis, pins(keep, diagnosis))
     ranked = [c for c in diagnosis.causes if c.id != SOMETHING_ELSE]
     first = leading(diagnosis.causes)
     done: list[Treatment] = []
     left: list[Left] = []
     for cause in ranked:
-        if cause.id in refuted:
-            left += [Left(cause.id, r.text, "an earlier attempt refuted this cause") for r in cause.remedies[:1]]
+        if refuted and cause.id in refuted:
+            why = (
+                f"refuted by an earlier attempt ({refuted[cause.id]}); to try it harder all the same, leave out --case"
+            )
+            left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
             continue
         treatment, passed = _treat(cause, book, done)
         left += passed

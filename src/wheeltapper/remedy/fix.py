@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal
@@ -58,7 +58,7 @@ def make_fix(
     *,
     option: Letter | None = None,
     keep: Sequence[str] = (),
-    refuted: Collection[str] = (),
+    refuted: Mapping[str, str] | None = None,
     made: str = "",
 ) -> Fix:
     """The fix of one run. `refuted`: causes that earlier attempts ruled out; `made`: the date for the plan."""
@@ -177,7 +177,7 @@ def _issue(following: Next, t: Treatment) -> Issue:
     return Issue(
         cause=t.cause, title=t.title, probability=round(t.probability, 3), how=t.how, remedy=t.remedy.text,
         predicts=t.remedy.predicts, knobs=tuple(e.knob for e in t.edits) if t.how in ("apply", "try") else (),
-        places=tuple(str(p) for p in t.places[:4]), signs=signs_then(following, t.signs) if t.how != "open" else (), trial=t.trial,
+        places=tuple(str(p) for p in t.places[:4]), signs=signs_then(following, t.signs) if t.how != "open" else (), trial=t.trial, proved=t.proved,
     )  # fmt: skip
 
 
@@ -204,7 +204,8 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
         if issue.how == "open":
             continue
         after = next((c for c in rest if {s.id for s in issue.signs} & set(c.explains)), None)
-        then = f"{issue.cause} is refuted as the cause"
+        tried = bool(issue.knobs) and not issue.proved
+        then = f"{issue.cause} is refuted{' at the value tried' if tried else ' as the cause'}"
         then += (
             f"; the next is {after.id} ({after.probability:.0%}): {after.trial}"
             if after is not None

@@ -57,6 +57,7 @@ class IssueCheck:
     title: str
     status: Status
     why: str
+    dose: bool = False  # refuted by one value of a number only: a stronger change could still be the cure
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     edits = tuple(_edit(run, e) for e in plan.edits)
     issues = tuple(_issue(diagnosis, issue, edits, stale) for issue in plan.issues if issue.how != "open")
     ended = diagnosis.progress.state == "finished"
-    promises = tuple(_promise(run, band, ended) for band in plan.expected)
+    promises = (*_resumed(run, plan), *(_promise(run, band, ended) for band in plan.expected))
     rung = tuple(_rung(run, plan.warnings))
     then = {(s.id, s.series) for i in plan.issues for s in i.signs}
     fresh = tuple(
@@ -141,11 +142,18 @@ def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale
     done = f"{', '.join(f'{e.knob} is {e.found}' for e in mine)}; " if mine else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
         for verdict, why in verdicts:
-            if verdict == status:
-                return told(verdict, f"{done}{why}")
+            if verdict != status:
+                continue
+            dose = status == "REFUTED" and not issue.proved and bool(mine) and all(_number(e.wanted) for e in mine)
+            more = ". This refutes the value that was tried; one much further off would show the same" if dose else ""
+            return IssueCheck(issue.cause, issue.title, verdict, f"{done}{why.rstrip('.')}{more}", dose)
     if not verdicts:
         return told("NOT YET", f"{done}the plan names no sign to look for")
     return told("FIXED", done + "; ".join(why for _, why in verdicts))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _again(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
@@ -154,6 +162,14 @@ def _again(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
     named = [f for f in found if f.series == sign.series]
     gone = sign.series is not None and sign.series not in diagnosis.run.series
     return next(iter(named or (found if gone else [])), None)
+
+
+def _lesser(diagnosis: Diagnosis, sign: SignThen) -> Finding | None:
+    """The same sign, no longer ill but still there."""
+    for f in diagnosis.findings:
+        if f.id == sign.id and f.series == sign.series and f.severity == "watch" and f.grade != "suspected":
+            return f
+    return None
 
 
 def _code_as_before(diagnosis: Diagnosis, issue: Issue) -> str:
@@ -182,6 +198,8 @@ def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[
         return "NOT YET", f"the new run does not log {sign.series or 'anything'} by {sign.clock}, the clock of the plan"
     spot = f"{sign.clock} {reach:g}"
     if again is None:
+        if lesser := _lesser(diagnosis, sign):
+            return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
         if sign.by is not None and reach < sign.by:
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
         was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
@@ -226,6 +244,24 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
         if track is not None and np.any(np.isfinite(track)):
             ends.append(float(np.nanmax(track)))
     return max(ends) if ends else None
+
+
+def _resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
+    """Whether a run that was to continue a checkpoint really did."""
+    if plan.option != "C" or plan.resume is None or plan.resume.at is None or plan.resume.clock is None:
+        return
+    at, clock = plan.resume.at, plan.resume.clock
+    what = f"continues at {clock} {at:g}"
+    starts = [s.start for s in run.segments if s.kind == "resume" and s.clock == clock]
+    tracks = [t for series in run.series.values() if (t := series.on(clock)) is not None]  # type: ignore[arg-type]
+    starts += [min(float(np.nanmin(t)) for t in tracks if np.any(np.isfinite(t)))] if tracks else []
+    if not starts:
+        yield PromiseCheck(what, "cannot look", f"nothing is logged by {clock}", "the checkpoint of the plan")
+        return
+    nearest = min(starts, key=lambda start: abs(start - at))
+    # The first line comes a log interval after the checkpoint.
+    close = abs(nearest - at) <= max(0.1 * at, 5.0)
+    yield PromiseCheck(what, "kept" if close else "broken", f"it began at {nearest:g}", "the checkpoint of the plan")
 
 
 def _promise(run: Run, band: Band, ended: bool) -> PromiseCheck:

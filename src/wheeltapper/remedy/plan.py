@@ -77,6 +77,7 @@ class Issue(_Strict, frozen=True):
     places: tuple[str, ...] = ()
     signs: tuple[SignThen, ...] = ()
     trial: str = ""
+    proved: bool = False  # by code or settings
 
 
 class Resume(_Strict, frozen=True):

@@ -10,7 +10,7 @@ from typing import Literal
 from wheeltapper.diagnosis.model import Verdict
 from wheeltapper.remedy.case_file import Attempt, CaseFile
 from wheeltapper.remedy.choose import Treatment
-from wheeltapper.remedy.fix import Fix
+from wheeltapper.remedy.fix import Fix, file_names
 from wheeltapper.remedy.followup import EditCheck, Followup
 from wheeltapper.remedy.options import Option
 from wheeltapper.remedy.plan import Band, Plan, Warn
@@ -149,6 +149,11 @@ def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
     if fix.letter == "A":
         return ()  # nothing is trained, so there is no next run to hold against the plan
     start = [clean(c.at(shlex.quote(folder)), 2000) for c in fix.commands]
+    if not start:
+        start = [
+            f"# start the next run as you started this one, with {clean(folder, 1000)}/{clean(name, 200)} for {clean(old, 1000)}"
+            for old, name in file_names(fix.edited).items()
+        ]
     return (*start, f"wheeltapper followup NEW_RUN --plan {clean(shlex.quote(folder), 1000)}/plan.yaml")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -10,6 +12,7 @@ from wheeltapper.report.text import clean
 from wheeltapper.report.trial_view import SIGNS, ArmView, plan_rows, trial_view
 from wheeltapper.trial.plan import TrialPlan
 from wheeltapper.trial.read import Trial
+from wheeltapper.trial.search import Differences, words
 
 STYLE = {"confirmed": "bold green", "refuted": "bold red", "cannot-tell": "bold yellow", "": "dim"}
 
@@ -33,6 +36,18 @@ def print_plan(plan: TrialPlan, out: Console) -> None:
     if plan.left:
         parts += [heading_rule("Not tried"), _facts(tuple((c, clean(why, 300)) for c, why in plan.left))]
     put(out, Group(*parts), Text(""))
+
+
+def print_search(plan: TrialPlan, found: Differences | None, commits: Sequence[str], out: Console) -> None:
+    """What a search will look among."""
+    rows = [row for row in plan_rows(plan) if row[0] in ("question", "starts from", "runs to", "seeds", "where")]
+    if found is not None:
+        rows.append(("among", words(found.edits)))
+        rows += [("not tried", f"{name}: {why}") for name, why in found.left]
+    if commits:
+        rows.append(("among", f"{len(commits)} commits, {commits[0][:12]} to {commits[-1][:12]}"))
+    head = Text.assemble(("Search for what broke ", "bold"), (clean(plan.name, 120), "bold"))
+    put(out, Group(head, heading_rule("Plan"), _facts(tuple((n, clean(t, 2000)) for n, t in rows))), Text(""))
 
 
 def print_report(trial: Trial, out: Console) -> None:

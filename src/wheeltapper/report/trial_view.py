@@ -147,6 +147,8 @@ def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
 
 
 def headline(arms: Sequence[ArmView], closed: Mapping[str, object] | None) -> str:
+    if closed is not None and "culprits" in closed:
+        return clean(closed["why"], 600)
     named = [a for a in arms if a.kind == "remedy"]
     by = {
         answer: [a.cause or a.id for a in named if a.answer == answer]

@@ -99,14 +99,19 @@ def plan_from(record: Any) -> TrialPlan:
     return msgspec.convert(record, TrialPlan)
 
 
-def make_plan(diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish) -> TrialPlan:
-    """Everything decided. Raises InputError where the question cannot be put to trial."""
+def make_plan(
+    diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish, *, search: Sequence[Edit] | None = None
+) -> TrialPlan:
+    """Everything decided. Raises InputError where the question cannot be put to trial.
+
+    `search`: the edits among which a search will look (hunt.py), instead of arms of its own; empty for commits.
+    """
     check_command(command_text)
     run = diagnosis.run
     knobs: Knobs | None = Signals(run).maybe("knobs")
     command = _command(diagnosis, command_text, wish)
-    arms, left = arms_of(diagnosis, command, wish, knobs)
-    edits = [edit for arm in arms for edit in arm.edits]
+    arms, left = arms_of(diagnosis, command, wish, knobs) if search is None else ((), [])
+    edits = [edit for arm in arms for edit in arm.edits] if search is None else list(search)
     symptom = design.leading_symptom(diagnosis, wish.symptom)
     if diagnosis.verdict == "sound" and any(arm.cause for arm in arms):
         raise InputError(

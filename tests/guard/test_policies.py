@@ -1,0 +1,217 @@
+"""A nan at step k: each policy does what it says, no more often than it may, and the run ends where its twin does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from loop import Loop  # noqa: E402
+
+from wheeltapper.errors import InputError  # noqa: E402
+from wheeltapper.guard import Stop, rng  # noqa: E402
+
+STEPS = 300
+
+
+@pytest.fixture(scope="module")
+def healthy() -> list[float]:
+    """Held-out losses of healthy runs: other seeds are the noise that a recovered run may differ by."""
+    scores = []
+    for seed in range(4):
+        loop = Loop(seed)
+        loop.run(STEPS)
+        scores.append(loop.score())
+    return scores
+
+
+def within_noise(score: float, healthy: list[float]) -> bool:
+    spread = max(healthy) - min(healthy)
+    return score < max(healthy) + spread
+
+
+def test_without_a_policy_the_nan_stays(healthy: list[float]) -> None:
+    loop = Loop()
+    guard = loop.guard("watch")
+    loop.run(200, guard, poison=(150,))
+    guard.close()
+    assert not loop.finite()
+    kinds = [i.kind for i in guard.incidents]
+    assert kinds[:2] == ["nonfinite-loss", "nonfinite"]
+    assert guard.incidents[1].step == 150
+    assert guard.incidents[1].facts["batch"] == 150
+
+
+@pytest.mark.parametrize("poison", [(150,), (20, 90, 91, 250)])
+def test_skip(poison: tuple[int, ...], healthy: list[float], tmp_path: Path) -> None:
+    loop = Loop()
+    guard = loop.guard("skip", tmp_path)
+    loop.run(STEPS, guard, poison)
+    guard.close()
+    assert loop.finite()
+    assert within_noise(loop.score(), healthy)
+    assert [r.batch_id for r in guard.history if r.action == "skip"] == list(poison)
+    assert [i.facts["batch"] for i in guard.incidents if i.kind == "skipped"] == list(poison)
+    lines = [json.loads(line) for line in (tmp_path / "guard.jsonl").read_text().splitlines()]
+    assert sum(line["event"] == "recovery" for line in lines) == len(poison)
+    assert guard.passive is None
+
+
+def test_a_skipped_step_leaves_no_trace() -> None:
+    loop = Loop()
+    guard = loop.guard("skip")
+    loop.run(5, guard)
+    weights = [t.clone() for t in loop.model.state_dict().values()]
+    moments = [v["exp_avg"].clone() for v in loop.optimizer.state.values()]
+    loop.once(guard, poison=True)
+    counters = {"num_batches_tracked"}
+    names = list(loop.model.state_dict())
+    for name, a, b in zip(names, weights, loop.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b) or name.rpartition(".")[2] in counters, name
+    assert all(torch.equal(a, v["exp_avg"]) for a, v in zip(moments, loop.optimizer.state.values(), strict=True))
+    assert all(float(v["step"]) == 5 for v in loop.optimizer.state.values())
+    assert all(p.grad is not None for p in loop.model.parameters())
+
+
+def test_skip_is_bounded() -> None:
+    loop = Loop()
+    guard = loop.guard("skip", recoveries=2)
+    loop.run(40, guard, poison=(5, 10, 15))
+    guard.close()
+    assert not loop.finite()
+    assert sum(r.action == "skip" for r in guard.history) == 2
+
+
+def test_skip_of_an_outlier_only_after_a_quiet_window() -> None:
+    loop = Loop()
+    guard = loop.guard("skip")
+    loop.run(320, guard)
+    before = [p.detach().clone() for p in loop.model.parameters()]
+    x, y = loop.batch()
+    loss = torch.nn.functional.mse_loss(loop.model(x), y) * 1e4
+    loop.optimizer.zero_grad()
+    loss.backward()
+    guard.step(loss, batch_id="huge")
+    loop.optimizer.step()
+    guard.flush()
+    assert guard.history[-1].action == "skip"
+    assert all(torch.equal(a, b) for a, b in zip(before, loop.model.parameters(), strict=True))
+    assert sum(r.action == "skip" for r in guard.history) == 1
+
+
+def test_cut_keeps_the_schedule() -> None:
+    loop, twin = Loop(), Loop()
+    guard = loop.guard("cut", cut=0.25, recoveries=1)
+    loop.run(50, guard, poison=(30, 45))
+    guard.close()
+    twin.run(50)
+    assert loop.scheduler.get_last_lr()[0] == pytest.approx(0.25 * twin.scheduler.get_last_lr()[0], rel=1e-6)
+    assert [i.action for i in guard.incidents if i.action] == ["cut"]
+
+
+@pytest.mark.parametrize("poison", [(150,), (3,), (100, 200)])
+def test_rollback(poison: tuple[int, ...], healthy: list[float], tmp_path: Path) -> None:
+    loop = Loop()
+    guard = loop.guard("rollback", tmp_path, snapshot_every=25)
+    loop.run(STEPS, guard, poison)
+    guard.close()
+    assert loop.finite()
+    assert all(bool(torch.isfinite(v["exp_avg"]).all()) for v in loop.optimizer.state.values())
+    assert all(bool(torch.isfinite(t).all()) for t in loop.ema.state_dict().values())
+    assert within_noise(loop.score(), healthy)
+    back = [i for i in guard.incidents if i.action == "rollback"]
+    assert len(back) == len(poison)
+    for incident, k in zip(back, poison, strict=True):
+        assert incident.facts["to_step"] <= max(k - 16, 1)
+    lost = sum(i.facts["steps_lost"] for i in back)
+    assert guard.at == STEPS - lost
+    assert loop.scheduler.last_epoch == guard.at
+    assert guard.passive is None
+
+
+def test_rollback_goes_on_as_from_the_snapshot() -> None:
+    """Weights, moments, schedule, EMA and random states are those of a run that was never disturbed: the twin, fed
+    the same batches, ends with the same bits."""
+    loop, twin = Loop(), Loop()
+    begin = rng.capture()
+    guard = loop.guard("rollback", snapshot_every=10**6)  # one snapshot, after the first step
+    loop.run(40, guard, poison=(39,))
+    guard.flush()
+    assert [i.action for i in guard.incidents if i.action] == ["rollback"]
+    assert guard.at == 1
+    after = loop.data.get_state()
+    loop.run(10, guard)
+    rng.restore(begin)
+    twin.run(1)
+    twin.data.set_state(after)
+    twin.run(10)
+    for a, b in zip(loop.model.state_dict().values(), twin.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+    for a, b in zip(loop.ema.state_dict().values(), twin.ema.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+    assert loop.scheduler.get_last_lr() == twin.scheduler.get_last_lr()
+    assert loop.losses[-10:] == twin.losses[-10:]
+
+
+def test_rollback_is_bounded_and_older_states_are_tried() -> None:
+    loop = Loop()
+    guard = loop.guard("rollback", snapshot_every=20, recoveries=2)
+    loop.run(70, guard)
+    loop.run(60, guard, poison=tuple(range(75, 200)))
+    guard.close()
+    back = [i.facts["to_step"] for i in guard.incidents if i.action == "rollback"]
+    assert len(back) == 2
+    assert back[1] < back[0]
+    assert [i.kind for i in guard.incidents].count("limit") == 1
+    assert guard.passive is None
+
+
+def test_rollback_under_a_scaler_that_never_steps_again() -> None:
+    """Weights of nan make every step an overflow: the hooks are silent, the guard acts all the same."""
+    loop = Loop(scaler=torch.amp.GradScaler("cpu", init_scale=4.0))
+    guard = loop.guard("rollback", snapshot_every=20)
+    loop.run(60, guard)
+    with torch.no_grad():
+        loop.model[0].weight.fill_(float("nan"))
+    loop.run(40, guard)
+    guard.close()
+    assert loop.finite()
+    assert [i.action for i in guard.incidents if i.action] == ["rollback"]
+    assert guard.passive is None
+
+
+def test_stop(tmp_path: Path) -> None:
+    loop = Loop()
+    guard = loop.guard("stop", tmp_path, snapshot_every=20)
+    with pytest.raises(Stop):
+        loop.run(200, guard, poison=(100,))
+    guard.close()
+    assert loop.iteration <= 102
+    assert guard.stopping is not None
+    assert list(tmp_path.glob("good-*.pt"))
+    assert not list(tmp_path.glob("stopped-*.pt"))  # the state it stopped in is not finite
+    fresh = Loop(seed=5)
+    again = fresh.guard("watch", tmp_path)
+    step = again.resume()
+    assert step is not None
+    assert 20 <= step < 100
+    assert fresh.scheduler.last_epoch == step
+    assert fresh.finite()
+
+
+def test_only_stop_raises() -> None:
+    for policy in ("watch", "skip", "cut", "rollback"):
+        loop = Loop()
+        guard = loop.guard(policy, recoveries=1)
+        loop.run(30, guard, poison=tuple(range(10, 30)))
+        guard.close()
+
+
+@pytest.mark.parametrize("options", [{"policy": "fix"}, {"cut": 2.0}])
+def test_a_wrong_option_is_told_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Loop().guard(**options)
