@@ -16,10 +16,14 @@ class Loop:
     def __init__(self, seed: int = 0, *, scaler: Any = None, lr: float = 5e-3) -> None:
         torch.manual_seed(seed)
         nn = torch.nn
-        self.model: Any = nn.Sequential(nn.Linear(6, 24), nn.BatchNorm1d(24), nn.Tanh(), nn.Dropout(0.05), nn.Linear(24, 1))
+        self.model: Any = nn.Sequential(
+            nn.Linear(6, 24), nn.BatchNorm1d(24), nn.Tanh(), nn.Dropout(0.05), nn.Linear(24, 1)
+        )
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=lr)
         self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 600)
-        self.ema = torch.optim.swa_utils.AveragedModel(self.model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.95))
+        self.ema = torch.optim.swa_utils.AveragedModel(
+            self.model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.95)
+        )
         self.scaler = scaler
         self.data = torch.Generator().manual_seed(seed + 100)
         self.iteration = 0

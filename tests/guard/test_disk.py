@@ -102,7 +102,7 @@ def test_the_budget_outlives_the_process(tmp_path: Path) -> None:
         guard.close()
     events = [line["event"] for line in lines(tmp_path)]
     assert events.count("recovery") == 2
-    assert [i.kind for i in guard.incidents][0] == "limit"
+    assert next(i.kind for i in guard.incidents) == "limit"
     assert not loop.finite()  # the third process had none left
 
 
@@ -115,7 +115,9 @@ def test_a_line_cut_short_by_a_crash_loses_only_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["open", "fsync", "save"])
-def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str) -> None:
+def test_a_full_disk_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -27,7 +27,13 @@ OPTIMIZERS: dict[str, Make] = {
 def net() -> Any:
     nn = torch.nn
     return nn.Sequential(
-        nn.Conv2d(2, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2), nn.Linear(6 * 36, 8), nn.Linear(8, 3)
+        nn.Conv2d(2, 6, 3),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(6 * 36, 8),
+        nn.Linear(8, 3),
     )
 
 
@@ -78,7 +84,11 @@ def train(
         ema.update_parameters(model)
     if guard:
         guard.close()
-    rngs = [torch.get_rng_state(), torch.from_numpy(np.random.get_state()[1].astype(np.int64)), torch.tensor(random.random())]
+    rngs = [
+        torch.get_rng_state(),
+        torch.from_numpy(np.random.get_state()[1].astype(np.int64)),
+        torch.tensor(random.random()),
+    ]
     weights = [*model.state_dict().values(), *ema.state_dict().values()]
     return [*losses, *weights, *optimizer_tensors(optimizer), *rngs], guard
 
@@ -156,7 +166,9 @@ def test_the_numbers_are_true() -> None:
     size = [float(b.norm()) for b in before]
     assert row.update_ratio == pytest.approx(np.linalg.norm(change) / np.linalg.norm(size), rel=1e-4)
     assert look.weight_rms == pytest.approx([float(b.norm()) / b.numel() ** 0.5 for b in before], rel=1e-5)
-    assert look.update_rms == pytest.approx([c / b.numel() ** 0.5 for c, b in zip(change, before, strict=True)], rel=1e-3)
+    assert look.update_rms == pytest.approx(
+        [c / b.numel() ** 0.5 for c, b in zip(change, before, strict=True)], rel=1e-3
+    )
     lag = []
     for p in params:
         v = optimizer.state[p]["exp_avg_sq"] / (1 - 0.999**3)
@@ -205,7 +217,9 @@ def test_checkpointing_and_channels_last() -> None:
     from torch.utils.checkpoint import checkpoint
 
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 5), torch.nn.Conv2d(64, 64, 5)).to(memory_format=torch.channels_last)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 5), torch.nn.Conv2d(64, 64, 5)).to(
+        memory_format=torch.channels_last
+    )
     optimizer = torch.optim.AdamW(model.parameters())
     with Guard(model, optimizer, every=1) as guard:
         for _ in range(2):

@@ -54,7 +54,15 @@ class Row:
         g, nan = self.gradients, meter.nan
         change, size = self.update or (None, None)
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
-        head = [loss, *((g.total, g.bad, g.first) if g else (None,) * 3), self.scale, change, size, self.skip, self.overflow]
+        head = [
+            loss,
+            *((g.total, g.bad, g.first) if g else (None,) * 3),
+            self.scale,
+            change,
+            size,
+            self.skip,
+            self.overflow,
+        ]
         flat = torch.stack([nan if h is None else meter.scalar(h) for h in head])
         return flat if g is None else torch.cat([flat, g.groups])
 
