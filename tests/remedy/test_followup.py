@@ -154,3 +154,12 @@ def test_a_resume_is_looked_for(start: int, status: str, plan: Plan) -> None:
     cut = replace(whole, series={name: s.where(s.at >= start) for name, s in whole.series.items()})
     check = next(p for p in followed(cut, resumed).promises if p.what.startswith("continues"))
     assert check.status == status
+
+
+def test_what_else_changed_is_said_and_weakens_the_proof(plan: Plan) -> None:
+    text = CONFIG.format(lr=0.0006).replace("batch_size: 256", "batch_size: 1024")
+    new = make_run(curve(100), clock="epoch", config=text, facts={"total_epochs": 100})
+    result = followed(new, plan)
+    assert result.also == ("batch.per_device: 256 → 1024",)
+    assert "not proved which one did it" in result.issues[0].why
+    assert followed(run(100, lr=0.0006), plan).also == ()

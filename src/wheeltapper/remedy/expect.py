@@ -98,8 +98,8 @@ def _sign_then(following: Next, sign: Finding) -> SignThen:
     better = None
     if series is not None and int(series.finite.sum()) >= FEWEST and series.better in ("up", "down"):
         good = series.values[series.finite]
-        level = float(np.median(good[-max(1, len(good) // 10) :]))
-        noise = noise_of(good).sigma
+        level = rounded(float(np.median(good[-max(1, len(good) // 10) :])))
+        noise = rounded(noise_of(good).sigma)
         better = series.better
     return SignThen(
         id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock or (following.diagnosis.progress.clock if sign.id == "crashed" else None), onset=sign.onset,

@@ -169,6 +169,7 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
         contingencies=_rules(following, issues),
         monitoring=_monitoring(following),
         questions=_questions(diagnosis, choice),
+        settings=settings_of(diagnosis.run),
         configs=tuple(file_names(edited).values()),
     )  # fmt: skip
 
@@ -274,6 +275,23 @@ def file_names(edited: Sequence[Edited]) -> dict[str, str]:
         folder = PurePath(e.file).parent.name
         out[e.file] = name if names.count(name) == 1 else f"{folder}_{name}"
     return out
+
+
+# Settings that do not change what is learned.
+IDLE = ("resume.", "checkpoint.", "log.", "logging.", "eval.", "data.workers", "model.compile", "finetune.")
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """The settings that a run declares and that bear on what it learns."""
+    knobs = Signals(run).maybe("knobs")
+    declared = [] if knobs is None else knobs.declared()
+    plain = (bool, int, float, str)
+    return {
+        k.id: k.value
+        for k in declared
+        if not k.id.startswith(IDLE)
+        and (isinstance(k.value, plain) or (isinstance(k.value, list) and all(isinstance(v, plain) for v in k.value)))
+    }
 
 
 def run_hash(run: Run) -> str:

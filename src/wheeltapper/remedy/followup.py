@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from wheeltapper.config.edited import same
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
-from wheeltapper.remedy.fix import run_hash
+from wheeltapper.remedy.fix import run_hash, settings_of
 from wheeltapper.remedy.plan import Band, Issue, Plan, PlannedEdit, SignThen, Warn
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
@@ -74,6 +74,7 @@ class Followup:
     issues: tuple[IssueCheck, ...]
     warnings: tuple[str, ...]
     fresh: tuple[str, ...]  # ill signs that the old run did not have
+    also: tuple[str, ...]  # settings that changed beside the plan
     todo: tuple[str, ...]
 
     @property
@@ -102,9 +103,34 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
         for f in diagnosis.findings
         if f.severity == "ill" and (f.id, f.series) not in then and not _kin(f, then)
     )
+    also = _also(run, plan)
+    if also:
+        told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
+        issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
     todo = _todo(diagnosis, plan, edits, issues, promises, stale)
     return Followup(
-        run.name, run_hash(run), diagnosis.verdict, diagnosis.headline, plan, edits, promises, issues, rung, fresh, todo
+        run.name,
+        run_hash(run),
+        diagnosis.verdict,
+        diagnosis.headline,
+        plan,
+        edits,
+        promises,
+        issues,
+        rung,
+        fresh,
+        also,
+        todo,
+    )
+
+
+def _also(run: Run, plan: Plan) -> tuple[str, ...]:
+    """Settings that differ from the old run's and that no edit of the plan changes."""
+    now, planned = settings_of(run), {e.knob for e in plan.edits}
+    return tuple(
+        f"{knob}: {old} → {now[knob]}"
+        for knob, old in plan.settings.items()
+        if knob in now and knob not in planned and not same(old, now[knob])
     )
 
 

@@ -150,6 +150,7 @@ class Plan(_Strict, frozen=True):
     contingencies: tuple[Rule, ...] = ()
     monitoring: tuple[Monitor, ...] = ()
     questions: tuple[Question, ...] = ()
+    settings: dict[str, Any] = {}  # of the old run, by knob: what else changes is seen by them
     configs: tuple[str, ...] = ()  # corrected files, beside the plan
     case: str = "case.json"  # the running history, from the folder of the plan
 
@@ -206,7 +207,7 @@ def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
     try:
         plan = msgspec.convert(data, Plan)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError(_friendly(str(error)), where=where, do="Mend that entry; all the others are fine.") from None
+        raise InputError(_friendly(str(error)), where=where, do="Mend that entry and try again.") from None
     for number, band in enumerate(plan.expected, start=1):
         if band.low is None and band.high is None:
             raise InputError(

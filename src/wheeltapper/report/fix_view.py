@@ -246,6 +246,7 @@ class FollowupView:
     promises: tuple[Row, ...]  # what, status, what was seen
     warnings: tuple[str, ...]
     fresh: tuple[str, ...]
+    also: tuple[str, ...]
     todo: tuple[str, ...]
 
 
@@ -266,6 +267,7 @@ def followup_view(result: Followup) -> FollowupView:
         promises=tuple(Row(clean(p.what), p.status, clean(p.saw)) for p in result.promises),
         warnings=tuple(clean(w) for w in result.warnings),
         fresh=tuple(clean(f) for f in result.fresh),
+        also=tuple(clean(a) for a in result.also),
         todo=tuple(clean(t, 800) for t in result.todo),
     )
 

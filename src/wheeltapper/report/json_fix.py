@@ -76,6 +76,7 @@ def followup_object(result: Followup) -> dict[str, Any]:
         "promises": [{"what": p.what, "status": p.status, "saw": p.saw, "source": p.source} for p in result.promises],
         "warnings": list(result.warnings),
         "fresh": list(result.fresh),
+        "also": list(result.also),
         "todo": list(result.todo),
     }
 

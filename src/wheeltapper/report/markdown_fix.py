@@ -104,7 +104,11 @@ def render_followup(view: FollowupView) -> str:
             f"\n| {PROMISE_SIGNS[r.value]} {r.value} | {esc(r.name)} | {esc(r.why)} |" for r in view.promises
         )
         parts.append(f"| | promise | seen |\n| --- | --- | --- |{rows}")
-    for title, lines in (("Warnings of the plan that rang", view.warnings), ("New trouble", view.fresh)):
+    for title, lines in (
+        ("Changed beside the plan", view.also),
+        ("Warnings of the plan that rang", view.warnings),
+        ("New trouble", view.fresh),
+    ):
         if lines:
             parts.append(f"**{title}**\n\n" + "\n".join(f"- {esc(line)}" for line in lines))
     if view.todo:

@@ -159,6 +159,8 @@ def print_followup(view: FollowupView, out: Console) -> None:
     if view.edits:
         parts.append(heading_rule("Were the edits made?"))
         parts += [Text.assemble((f"{row.name}  ", "bold"), row.value) for row in view.edits]
+    if view.also:
+        parts += [heading_rule("Changed beside the plan"), listed("•", view.also)]
     if view.promises:
         table = plain_table()
         table.add_column(no_wrap=True)
