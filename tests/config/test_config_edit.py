@@ -504,3 +504,19 @@ def test_what_is_computed_from_it_goes_along_and_is_named() -> None:
     [edited] = plan_edits([parse_text(text, "c.py", "python")], [Edit("max_epochs", 36, 12)])
     assert edited.after == text.replace("36", "12")
     assert edited.changes[0].also == ("sched.T_max",)
+
+
+def test_the_copy_that_the_framework_made_is_not_edited() -> None:
+    """The same text twice: the file that was started with is changed, not the record beside the log."""
+    copy = parse_text(TRAINNER, "experiments/m/m.yml", "yaml")
+    own = parse_text(TRAINNER, "options/train/m.yml", "yaml")
+    typed = parse_text("python train.py -opt options/train/m.yml", "train.log", "argv")
+    for trees in ([copy, own, typed], [own, copy, typed]):
+        [edited] = plan_edits(trees, [Edit("optimizer.lr", 1e-4, 5e-5)], dialect="trainner")
+        assert edited.file == "options/train/m.yml"
+
+
+def test_text_becomes_a_number() -> None:
+    tree = parse_text("train:\n  eta_min: 1e-6 # low\n", "f.yml", "yaml")
+    [edited] = plan_edits([tree], [Edit("train.eta_min", "1e-6", 1e-6)])
+    assert edited.after == "train:\n  eta_min: 1.0e-6 # low\n"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from wheeltapper.audit.length import Length, length_of
 from wheeltapper.causes import Case
 from wheeltapper.config.dialects import generic
 from wheeltapper.config.knobs import Knobs
+from wheeltapper.config.tree import Leaf
+from wheeltapper.finding import Finding
 
 ADAPTIVE = ("adam", "lion", "lamb", "ada", "rmsprop", "radam", "sophia", "muon")
 
@@ -44,6 +47,17 @@ def length_of_run(case: Case, unit: str) -> float | None:
     """The planned length of the run in "steps" (optimizer updates) or "epochs"."""
     known = length(case)
     return known.epochs if unit == "epochs" else known.total
+
+
+def settings_at(case: Case, findings: Iterable[Finding]) -> list[Leaf]:
+    """The settings that findings point at, by file, line and column; each key once."""
+    found: dict[str, Leaf] = {}
+    places = {(place.file, place.line, place.column) for one in findings for place in one.places}
+    for tree in case.run.configs:
+        for leaf in tree:
+            if (leaf.file, leaf.line, leaf.column) in places:
+                found.setdefault(leaf.dotted, leaf)
+    return list(found.values())
 
 
 def like(old: Any, new: float) -> float:

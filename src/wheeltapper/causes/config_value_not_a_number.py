@@ -29,7 +29,9 @@ import re
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.causes._settings import settings_at
+from wheeltapper.config.dialects.schema import as_number
+from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "config-value-not-a-number"
 AREA = "config"
@@ -53,10 +55,16 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
+    texts = [leaf for leaf in settings_at(case, case.audited("string-number")) if isinstance(leaf.value, str)]
+    edits = tuple(
+        Edit(leaf.dotted, leaf.value, value, "a number, not text")
+        for leaf in texts
+        if (value := as_number(leaf.value)) is not None
+    )
     return (
         Remedy(
             "Write the number with a dot and a sign: 1.0e-6.",
-            (),
+            edits,
             "safe",
             "the file loads as numbers and training begins",
         ),

@@ -29,7 +29,8 @@ import re
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.causes._settings import settings_at
+from wheeltapper.finding import Edit, Evidence, Finding, Remedy
 
 ID = "unknown-config-key"
 AREA = "config"
@@ -47,19 +48,19 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if crash is None or case.get("train_loss") is not None:
         return Excluded("the program did not end before training")
     out = []
-    named = [
-        f
-        for f in case.audited("unknown-key")
-        if any(word in crash.text for word in re.findall(r"`([^`]+)`", f.summary))
-    ]
-    named = named or [
-        f for f in case.audited("unknown-key") if any(part in crash.text for part in _last_words(f.summary))
-    ]
+    named = _named(case, crash.text)
     if named:
         out.append(Evidence(7.0, named[0].summary, "proof", named[0].places))
     if WORDS.search(crash.text):
         out.append(Evidence(5.0, f"the program says so: {crash.text.strip().splitlines()[-1][:120]}", "message"))
     return out or Excluded("the last words of the program name no key")
+
+
+def _named(case: Case, crash: str) -> list[Finding]:
+    """The keys of the audit that the last words of the program name, in full or by their last part."""
+    known = case.audited("unknown-key")
+    whole = [f for f in known if any(word in crash for word in re.findall(r"`([^`]+)`", f.summary))]
+    return whole or [f for f in known if any(part in crash for part in _last_words(f.summary))]
 
 
 def _last_words(summary: str) -> list[str]:
@@ -68,6 +69,8 @@ def _last_words(summary: str) -> list[str]:
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
-    return (
-        Remedy("Remove the key, or spell it as this version does.", (), "safe", "the file loads and training begins"),
-    )
+    crash = next((e.text for e in reversed(case.run.events) if e.kind == "crash"), "")
+    leaves = settings_at(case, _named(case, crash)[:1])
+    edits = tuple(Edit(leaf.dotted, leaf.value, None, "this version does not know it") for leaf in leaves)
+    text = "Remove the key, or spell it as this version does."
+    return (Remedy(text, edits, "safe", "the file loads and training begins"),)

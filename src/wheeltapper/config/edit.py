@@ -20,7 +20,16 @@ from types import ModuleType
 from typing import Any
 
 from wheeltapper.config.dialects.schema import as_number, rank
-from wheeltapper.config.edited import Change, Edited, differing, goes_along, list_items, same, text_under
+from wheeltapper.config.edited import (
+    Change,
+    Edited,
+    differing,
+    goes_along,
+    list_items,
+    same,
+    text_under,
+    without_copies,
+)
 from wheeltapper.config.insert import insertions, removals
 from wheeltapper.config.keys import NewKey, new_keys
 from wheeltapper.config.knobs import KNOBS, Knobs, KnobValue, cast_value, read_knobs
@@ -88,8 +97,8 @@ class _Work:
         options: Mapping[str, str],
         scale: Scale,
     ) -> None:
-        self.trees = list(configs)
-        self.first = {tree.file: tree for tree in configs if editable(tree)}
+        self.trees = without_copies(configs)
+        self.first = {tree.file: tree for tree in self.trees if editable(tree)}
         self.all = read_knobs(configs, dialect=dialect, run_formats=formats)
         self.dialect = self.all.dialect
         self.version = version

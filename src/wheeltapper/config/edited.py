@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,31 @@ def differing(before: ConfigTree, after: ConfigTree) -> Moved:
         if old is None or new is None or not (same(old.value, new.value) and type(old.value) is type(new.value)):
             out[path] = (old, new)
     return out
+
+
+def without_copies(trees: Sequence[ConfigTree]) -> list[ConfigTree]:
+    """One of several files with the same text: frameworks copy the config into the folder of the run. The one that
+    a command names is kept, else the oldest.
+    """
+    named = " ".join(str(leaf.value) for tree in trees if tree.kind == "command" for leaf in tree)
+    best: dict[tuple[str, str], ConfigTree] = {}
+    for tree in trees:
+        if tree.text is not None and tree.kind != "command":
+            slot = (tree.format, tree.text)
+            held = best.setdefault(slot, tree)
+            if held is not tree and _preference(tree, named) < _preference(held, named):
+                best[slot] = tree
+    kept = {id(tree) for tree in best.values()}
+    return [tree for tree in trees if tree.text is None or tree.kind == "command" or id(tree) in kept]
+
+
+def _preference(tree: ConfigTree, named: str) -> tuple[bool, float]:
+    path = PurePath(tree.file)
+    try:
+        made = os.stat(tree.file).st_mtime
+    except OSError:
+        made = 0.0
+    return "/".join(path.parts[-2:]) not in named, made
 
 
 def list_items(tree: ConfigTree, leaf: Leaf) -> list[Leaf]:
