@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wheeltapper.trial.compare import decide, decide_all, equivalent, ladder, noise_floor, rate_bias, rounding_of
-from wheeltapper.trial.judge import in_order
+from wheeltapper.trial.judge import heed_crashes, in_order
 from wheeltapper.trial.model import Outcome, Rule, Verdict
 
 SYMPTOM = Rule("symptom", "val/loss", "down")
@@ -257,3 +257,10 @@ def test_runs_that_end_early_are_not_counted_before_their_turn() -> None:
     assert in_order(ended_so_far, running={0, 1, 2, 3, 5}) == []
     assert [one.seed for one in in_order(ended_so_far, running={10, 12})] == [4, 9]
     assert [one.seed for one in in_order(ended_so_far)] == [4, 9, 11]
+
+
+def test_repeats_that_crashed_are_not_forgotten() -> None:
+    found = decide(broke(*[True] * 4), broke(*[False] * 4), SYMPTOM)
+    assert heed_crashes(found, 1).answer == "confirmed"
+    assert heed_crashes(found, 2).answer == "cannot-tell"
+    assert "2 of 6 repeats with the change crashed" in heed_crashes(found, 2).why

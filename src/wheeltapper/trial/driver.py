@@ -21,7 +21,7 @@ from wheeltapper.run.gather import read_runs
 from wheeltapper.trial import CONFIG
 from wheeltapper.trial.compare import decide_all
 from wheeltapper.trial.engines import STDOUT_FILE, Engine, Event, exit_code_left
-from wheeltapper.trial.judge import bias_of, in_order, rung_of
+from wheeltapper.trial.judge import bias_of, heed_crashes, in_order, rung_of
 from wheeltapper.trial.ledger import (
     LEDGER_FILE,
     Attempt,
@@ -194,8 +194,11 @@ class Driver:
         return None
 
     def _undecided(self, arm_id: str) -> bool:
-        verdict = self.books.verdicts.get(arm_id)
-        return arm_id not in self.books.abandoned and (verdict is None or verdict.answer == "cannot-tell")
+        verdicts, first = self.books.verdicts, self.plan.arm(arm_id).after
+        if first and (first not in verdicts or verdicts[first].answer != "refuted"):
+            return False
+        known = verdicts.get(arm_id)
+        return arm_id not in self.books.abandoned and (known is None or known.answer == "cannot-tell")
 
     def _left_over(self, index: int, undecided: int) -> bool:
         """Whether the arms decided early leave enough of the planned repeats for one more round."""
@@ -243,7 +246,7 @@ class Driver:
         span = plan.length - plan.fork.step
         steps = span if plan.clock != "epoch" else span * plan.per_epoch if plan.per_epoch else None
         epochs = span if plan.clock == "epoch" else span / plan.per_epoch if plan.per_epoch else None
-        return Setting(seed, steps, epochs, plan.fork.path, arm.edits, plan.knobs)
+        return Setting(seed, steps, epochs, plan.fork.path, arm.edits, plan.knobs, arm.files)
 
     def _read_configs(self) -> tuple[tuple[ConfigTree, ...], tuple[str, ...], dict[str, object]]:
         if self._configs is None:
@@ -352,7 +355,8 @@ class Driver:
         arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
         aa = in_order(books.outcomes.get("aa", {}))
         bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
-        for name, verdict in decide_all(control, arms, plan.rule, aa=aa, bias=bias).items():
+        for name, found in decide_all(control, arms, plan.rule, aa=aa, bias=bias).items():
+            verdict = heed_crashes(found, sum(arm == name for arm, _ in books.failed))
             known = books.verdicts.get(name)
             if known is not None and known.answer != "cannot-tell":
                 continue  # decided once: more repeats were not bought to look again
@@ -394,7 +398,7 @@ class Driver:
                 rung = rung_of(self.plan, self.books, self.ledger.records, arm, verdict)
                 if rung != verdict.rung:
                     self._tell("verdict", arm=arm.id, verdict=verdict_record(replace(verdict, rung=rung)))
-            elif arm.id not in self.books.abandoned:
+            elif arm.id not in self.books.abandoned and not arm.after:
                 self._tell("abandoned", arm=arm.id, why=self.over or "nothing came out of it")
         self._tell("closed", why=self.over or "the planned repeats are done", seconds=self.books.seconds)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from wheeltapper.trial.compare import Bias, decide, ladder, rate_bias
+from wheeltapper.trial.compare import STILL_BREAKS, Bias, decide, ladder, rate_bias
 from wheeltapper.trial.exact import trend_p
 from wheeltapper.trial.ledger import Books, Record
 from wheeltapper.trial.model import Arm, Outcome, Rule, Rung, Verdict
@@ -21,6 +21,15 @@ def in_order(outcomes: Mapping[int, Outcome], running: Collection[int] = ()) -> 
     """
     first = min(running, default=math.inf)
     return [outcomes[seed] for seed in sorted(outcomes) if seed < first]
+
+
+def heed_crashes(verdict: Verdict, crashed: int) -> Verdict:
+    """An arm is not confirmed by the repeats that came through if more than a quarter of all crashed."""
+    many = verdict.pairs + crashed
+    if verdict.answer != "confirmed" or crashed <= STILL_BREAKS * many:
+        return verdict
+    why = f"{crashed} of {many} repeats with the change crashed or left no record, so those that came through do not tell."
+    return replace(verdict, answer="cannot-tell", why=f"{why} Of those: {verdict.why}", rung="reproduced")
 
 
 def bias_of(control: Sequence[Outcome], arm: Sequence[Outcome]) -> Bias:
