@@ -13,13 +13,13 @@ from wheeltapper.guard import Guard
 class Loop:
     """`run` trains to a step of its own; `poison` are the iterations whose batch holds a nan."""
 
-    def __init__(self, seed: int = 0, *, scaler: Any = None, lr: float = 5e-3) -> None:
+    def __init__(self, seed: int = 0, *, scaler: Any = None, fused: bool = False) -> None:
         torch.manual_seed(seed)
         nn = torch.nn
         self.model: Any = nn.Sequential(
             nn.Linear(6, 24), nn.BatchNorm1d(24), nn.Tanh(), nn.Dropout(0.05), nn.Linear(24, 1)
         )
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=lr)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-3, fused=fused)
         self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 600)
         self.ema = torch.optim.swa_utils.AveragedModel(
             self.model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.95)

@@ -61,8 +61,10 @@ def test_skip(poison: tuple[int, ...], healthy: list[float], tmp_path: Path) -> 
     assert guard.passive is None
 
 
-def test_a_skipped_step_leaves_no_trace() -> None:
-    loop = Loop()
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_skipped_step_leaves_no_trace(fused: bool) -> None:
+    """With and without a fused optimizer, which is told by a flag on the device."""
+    loop = Loop(fused=fused)
     guard = loop.guard("skip")
     loop.run(5, guard)
     weights = [t.clone() for t in loop.model.state_dict().values()]
@@ -75,6 +77,11 @@ def test_a_skipped_step_leaves_no_trace() -> None:
     assert all(torch.equal(a, v["exp_avg"]) for a, v in zip(moments, loop.optimizer.state.values(), strict=True))
     assert all(float(v["step"]) == 5 for v in loop.optimizer.state.values())
     assert all(p.grad is not None for p in loop.model.parameters())
+    assert not hasattr(loop.optimizer, "found_inf")
+    assert guard.history[-1].action == "skip"
+    loop.run(5, guard)
+    assert guard.passive is None
+    assert all(float(v["step"]) == 10 for v in loop.optimizer.state.values())
 
 
 def test_skip_is_bounded() -> None:

@@ -265,3 +265,23 @@ def test_weights_that_do_not_move() -> None:
     guard.close()
     assert guard.passive is None
     assert guard.tensors[-1].moved[0] == 0
+
+
+def test_a_group_added_later() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    optimizer = torch.optim.AdamW(model[1].parameters(), lr=0.1)
+    guard = Guard(model, optimizer, policy="rollback", every=2, snapshot_every=3)
+    for k in range(30):
+        if k == 6:
+            optimizer.add_param_group({"params": list(model[0].parameters()), "lr": 0.01})
+        loss = model(torch.ones(2, 3) * (float("nan") if k == 20 else 1)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        guard.step(loss)
+        optimizer.step()
+    guard.close()
+    assert guard.passive is None
+    assert guard.names == ("1.weight", "1.bias", "0.weight", "0.bias")
+    assert guard.history[-1].lr == (0.1, 0.01)
+    assert len(guard.history[-1].group_norms) == 2
+    assert all(bool(torch.isfinite(p).all()) for p in model.parameters())

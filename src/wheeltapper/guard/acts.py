@@ -78,8 +78,9 @@ class Actor:
 
     # Skip
 
-    def skip_flag(self, gradients: Gradients, limit: float) -> Any:
-        """A device scalar: 1 if this step must not be made. Nothing is read back."""
+    def skip_flag(self, gradients: Gradients, limit: float, scaler: bool) -> Any:
+        """A device scalar: 1 if this step must not be made. Nothing is read back. Under a scaler overflows are the
+        scaler's to skip, and only outliers are ours."""
         bad, total = gradients.bad, gradients.total
         if self.ranks.group is not None:
             how = "sum" if self.ranks.sharded else "max"
@@ -88,7 +89,8 @@ class Actor:
             total = square.sqrt()
         if self.skips is None:
             self.skips = torch.full_like(total, float(self.used))
-        flag = ((bad > 0) | (total > limit)) & (self.skips < self.limit)
+        outlier = torch.isfinite(total) & (total > limit)
+        flag = (outlier if scaler else outlier | (bad > 0)) & (self.skips < self.limit)
         self.skips = self.skips + flag
         return flag.float()
 

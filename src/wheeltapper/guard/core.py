@@ -252,17 +252,9 @@ class Guard:
         self._ranks = find(self.model, process_group)
         self.rank = self._ranks.rank
         self.attach()
-        names = {id(p): n for n, p in unwrapped(self.model).named_parameters()}
-        params, labels, group_of = [], [], []
-        for g, group in enumerate(self.optimizer.param_groups):
-            for k, p in enumerate(group["params"]):
-                params.append(p)
-                labels.append(names.get(id(p), f"group{g}.{k}"))
-                group_of.append(g)
-        device = params[0].device if params else torch.device("cpu")
-        self._meter = Meter(labels, params, group_of, device)
+        self._meter = self._new_meter()
         self.names = self._meter.names
-        self._outbox = Outbox(device)
+        self._outbox = Outbox(self._meter.device)
         self._judge = Judge(self.names)
         self._journal = Journal(self.run_dir, self.rank)
         self._actor = Actor(self.policy, self._parts(), self._journal, self._ranks, **self._options)
@@ -272,11 +264,21 @@ class Guard:
         if self._actor.spent:
             text = f"All {self._actor.limit} recoveries of this run were used before; the guard only watches."
             verdict.alarm(self, Alarm("limit", text, "warning", self.at, {"used": self._actor.used}), self.tick)
-        owned = {id(p) for p in params}
+        owned = {id(p) for p in self._meter.params}
         missing = [n for n, p in unwrapped(self.model).named_parameters() if p.requires_grad and id(p) not in owned]
         if missing:
             text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
             verdict.alarm(self, Alarm("not-optimized", text, "warning", self.at, {"names": missing[:64]}), self.tick)
+
+    def _new_meter(self) -> Meter:
+        names = {id(p): n for n, p in unwrapped(self.model).named_parameters()}
+        params, labels, group_of = [], [], []
+        for g, group in enumerate(self.optimizer.param_groups):
+            for k, p in enumerate(group["params"]):
+                params.append(p)
+                labels.append(names.get(id(p), f"group{g}.{k}"))
+                group_of.append(g)
+        return Meter(labels, params, group_of, params[0].device if params else torch.device("cpu"))
 
     def _parts(self) -> Parts:
         return Parts(self.model, self.optimizer, self.scheduler, self.scaler, self.ema, self._loader)
@@ -338,8 +340,8 @@ class Guard:
         if self._due():
             if self._meter.moved_storage():
                 self._meter.build_sample()
-            row.look = looks.Look(self.at, self.tick, self._meter.without_gradient())
-            looks.before_step(row.look, self._meter, row.gradients)
+            row.look = looks.Look(self.at, self.tick, self._meter, self._meter.without_gradient())
+            looks.before_step(row.look, row.gradients)
             row.memory = memory(self._meter.device)
         row.weights = self._meter.sample_weights()
         if self.policy == "skip" and not self._actor.spent:
@@ -349,10 +351,10 @@ class Guard:
         """Make this optimizer step do nothing if its gradients are not finite or a proven outlier. A fused optimizer
         is told on the device, as GradScaler does; for others the flag is read, which waits for the device."""
         assert row.gradients is not None
-        row.skip = self._actor.skip_flag(row.gradients, self._judge.norm_limit())
+        row.skip = self._actor.skip_flag(row.gradients, self._judge.norm_limit(), self.scaler is not None)
         self._actor.protect_buffers(row.skip)
         fused = getattr(self.optimizer, "_step_supports_amp_scaling", False)
-        if fused and self._meter.device.type == "cuda":
+        if fused:
             theirs = getattr(self.optimizer, "found_inf", None)
             self.optimizer.found_inf = row.skip if theirs is None else torch.maximum(theirs, row.skip)
             self._flagged = theirs is None
@@ -374,7 +376,7 @@ class Guard:
                 after = self._meter.sample_weights()
                 row.update = self._meter.update(row.weights, after)
                 if row.look is not None:
-                    looks.after_step(row.look, self._meter, row.weights, after, self.optimizer, self.ema)
+                    looks.after_step(row.look, row.weights, after, self.optimizer, self.ema)
             self._close(skipped=False)
             self._drain()
         self._actor.protect_buffers(None)
@@ -386,6 +388,9 @@ class Guard:
 
     def _row(self) -> Row:
         if self._open is None:
+            if sum(len(g["params"]) for g in self.optimizer.param_groups) != len(self._meter.params):
+                self._meter = self._new_meter()  # a group was added, as when layers are unfrozen
+                self.names = self._judge.names = self._meter.names
             self._open = Row(self.tick, scale.mark(self.scaler))
             self._actor.end_of_iteration()
         return self._open
@@ -402,6 +407,7 @@ class Guard:
         row.step, row.skipped, row.time = self.at, skipped, time.time()
         row.step_s, row.data_s = now - self._ended, self._data_s
         self._ended, self._data_s = now, NAN
+        row.lr = row.lr or tuple(number(g["lr"]) for g in self.optimizer.param_groups)
         row.scale, row.weights = scale.value(self.scaler), None
         self.tick += 1
         if not skipped:
@@ -419,7 +425,7 @@ class Guard:
         if look is not None:
             for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):
                 if batch is not None:
-                    looks.batch_part(look, kind, batch, self._meter.device)
+                    looks.batch_part(look, kind, batch)
             self._outbox.send(look.tensor(), look)
             row.look, row.batch = None, (None, None)
 
@@ -429,7 +435,7 @@ class Guard:
             if isinstance(what, Row):
                 verdict.take(self, what.record(numbers, self.clip_norm))
             elif isinstance(what, looks.Look):
-                verdict.look(self, what.record(numbers, self._meter))
+                verdict.look(self, what.record(numbers))
             else:
                 met(self, what, numbers)
 

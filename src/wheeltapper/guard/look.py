@@ -22,6 +22,7 @@ class Look:
 
     step: int
     tick: int
+    meter: Meter
     absent: list[int]  # parameters without a gradient
     names: list[str] = field(default_factory=list)
     parts: list[Any] = field(default_factory=list)
@@ -39,7 +40,8 @@ class Look:
         self.parts = []
         return flat
 
-    def record(self, numbers: list[float], meter: Meter) -> TensorRecord:
+    def record(self, numbers: list[float]) -> TensorRecord:
+        meter = self.meter
         found: dict[str, Floats] = {}
         at = 0
         for name, size in zip(self.names, self.sizes, strict=True):
@@ -72,8 +74,9 @@ class Look:
         )
 
 
-def before_step(look: Look, meter: Meter, gradients: Gradients) -> None:
+def before_step(look: Look, gradients: Gradients) -> None:
     """What is taken before the optimizer moves the weights."""
+    meter = look.meter
     each = gradients.each
     look.add("grad", each / meter.sizes.sqrt())
     weights = torch.stack([n.to(meter.device, non_blocking=True) for n in weight_norms(meter)])
@@ -88,24 +91,27 @@ def weight_norms(meter: Meter) -> list[Any]:
     return found
 
 
-def after_step(look: Look, meter: Meter, before: Any, after: Any, optimizer: Any, ema: Any) -> None:
+def after_step(look: Look, before: Any, after: Any, optimizer: Any, ema: Any) -> None:
     """What the step did: the update, the share of coordinates it changed, the second moment it used."""
+    meter = look.meter
     look.add("update", meter.per_tensor(after - before))
     changed = (after != before).float()
     look.add("moved", meter.per_tensor(changed).square())
-    lag(look, meter, optimizer)
+    lag(look, optimizer)
     average = ema_sample(ema, meter)
     if average is not None:
         look.add("ema", torch.linalg.vector_norm(average - after) / torch.linalg.vector_norm(after))
 
 
-def lag(look: Look, meter: Meter, optimizer: Any) -> None:
+def lag(look: Look, optimizer: Any) -> None:
     """RMS of g²/v of every tensor (KNOWLEDGE LR-11): near 1 while the second moment keeps up. `active` is the share
     of the sampled coordinates with a gradient that is not exactly zero."""
+    meter = look.meter
     grads, moments, floors, counts = [], [], [], []
     for i, count in zip(meter.sampled, meter.counts, strict=True):
         p = meter.params[i]
-        moment = optimizer.state.get(p, {}).get("exp_avg_sq") if p.grad is not None else None
+        state = optimizer.state.get(p)
+        moment = state.get("exp_avg_sq") if p.grad is not None and isinstance(state, Mapping) else None
         if (
             moment is None
             or p.grad.is_sparse
@@ -115,7 +121,7 @@ def lag(look: Look, meter: Meter, optimizer: Any) -> None:
         group = optimizer.param_groups[meter.group_of[i]]
         grads += list(sample(local(p.grad)))
         moments += list(sample(local(moment)))
-        floors.append((correction(group, optimizer.state[p]), float(group.get("eps", 1e-8)), count))
+        floors.append((correction(group, state), floor(group), count))
         look.lagged.append(i)
         counts.append(count)
     if not grads:
@@ -129,10 +135,17 @@ def lag(look: Look, meter: Meter, optimizer: Any) -> None:
     look.add("active", (torch.stack(norms(list((g != 0).float().split(counts)))) / sizes).square())
 
 
+def floor(group: Mapping[str, Any]) -> float:
+    """The optimizer's ε; some keep two of them, the first for the second moment."""
+    eps = group.get("eps", 1e-8)
+    eps = eps[0] if isinstance(eps, list | tuple) and eps else eps
+    return float(eps) if isinstance(eps, int | float) else 1e-8
+
+
 def correction(group: Mapping[str, Any], state: Mapping[str, Any]) -> Any:
     """1 − β2^t: a second moment starts at zero and is read through this. On the device where t is kept there."""
     betas, t = group.get("betas"), state.get("step")
-    if betas is None or t is None:
+    if not isinstance(betas, list | tuple) or not isinstance(betas[1], int | float) or t is None:
         return 1.0
     beta = float(betas[1])
     if isinstance(t, torch.Tensor) and t.device.type != "cpu":
@@ -180,13 +193,13 @@ def ema_tensors(ema: Any) -> dict[str, Any] | None:
 # Batches
 
 
-def batch_part(look: Look, kind: str, batch: Any, device: torch.device) -> None:
+def batch_part(look: Look, kind: str, batch: Any) -> None:
     """Range, non-finite count and constant channels of the first tensor in a batch. A channel is dimension 1 of
     images, volumes and sequences of features, the last one of a table."""
     tensor = first_tensor(batch)
     if tensor is None or tensor.numel() == 0 or tensor.is_sparse or tensor.is_complex():
         return
-    x = tensor.detach()
+    x, device = tensor.detach(), look.meter.device
     look.notes[kind] = {"shape": tuple(x.shape), "dtype": str(x.dtype).removeprefix("torch.")}
     wide = x.float()
     low, high = torch.aminmax(wide)

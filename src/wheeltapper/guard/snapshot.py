@@ -100,7 +100,7 @@ def load(parts: Parts, state: Mapping[str, Any], *, replay: bool = False) -> Non
     overwrite(dict(model.state_dict()), state["model"])
     overwrite(hidden_buffers(model), state.get("hidden", {}))
     load_optimizer(parts.optimizer, state["optimizer"])
-    for group, saved in zip(parts.optimizer.param_groups, state["groups"], strict=True):
+    for group, saved in zip(parts.optimizer.param_groups, state["groups"], strict=False):
         set_group(group, saved)
     if parts.scheduler is not None and "scheduler" in state:
         parts.scheduler.load_state_dict(copy.deepcopy(state["scheduler"]))
