@@ -1,11 +1,11 @@
 """Every lab fault that a setting mends: diagnose, fix, train again, follow up. Is it FIXED, and as good as its twin?
 
-    python scripts/mend_lab.py [-o FOLDER] [--only SYSTEM/FAULT ...] [--attempts 3] [--seed 1]
+    python scripts/mend_lab.py [-o FOLDER] [--only SYSTEM/FAULT ...] [--attempts 3] [--seed 1] [--again]
 
 Per fault: a run with the fault and its healthy twin; `api.fix` on what the run left (never on the truth); the
 corrected files trained by `lab rerun`; `api.followup`. Where the followup says that it is not over, the new run is
 diagnosed and fixed in turn, as a person would, up to `--attempts` times. What no fix was written for is listed with
-the reason. Figures in LOG.md.
+the reason. What is done is kept in FOLDER/mended.json, so a run that was cut off goes on. Figures in LOG.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from wheeltapper import api
@@ -49,20 +49,26 @@ class Mended:
     def fixed(self) -> bool:
         return bool(self.statuses) and self.statuses[-1] == "FIXED"
 
-    def as_good(self, noise: float) -> bool:
+    @property
+    def good(self) -> bool:
         """Not worse than the healthy twin by more than scores of equal runs differ."""
+        noise = system(self.fault.split("/")[0]).NOISE
         return self.after is not None and self.twin is not None and self.after >= self.twin - WORSE * noise
 
 
+# Faults in the code that a setting mends all the same: bf16 has the range that fp16 lacks.
+BY_PRECISION = ("fp16-overflow", "loss-scale-collapse")
+
+
 def by_settings(fault: Fault) -> bool:
-    """The fault is in the settings: a config change can mend it."""
-    return fault.stale or (fault.change is not unchanged and (not fault.patch or fault.knob.startswith("ema")))
+    """A config change can mend it."""
+    changed = fault.change is not unchanged and (not fault.patch or fault.knob.startswith("ema"))
+    return changed or fault.stale or fault.cause in BY_PRECISION
 
 
 def mend(name: str, fault: Fault, seed: int, out: Path, attempts: int) -> Mended:
     """One fault from the ill run to the end."""
     began = time.process_time()
-    home = system(name)
     plan = plan_run(name, "test", seed, fault.id)
     truth = run_with_twin(plan, out)
     row = Mended(f"{name}/{fault.id}", fault.cause, before=truth.score)
@@ -73,7 +79,7 @@ def mend(name: str, fault: Fault, seed: int, out: Path, attempts: int) -> Mended
         if again is None:
             break
         row.after, row.ended = again.score, again.ended
-        if row.fixed and row.as_good(home.NOISE):
+        if row.fixed and row.good:
             break
         here = again
     row.seconds = time.process_time() - began
@@ -121,34 +127,40 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="SYSTEM/FAULT", help="only these")
     parser.add_argument("--attempts", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="also what is done already")
     args = parser.parse_args()
     out = Path(args.output)
-    rows: list[tuple[Mended, bool]] = []
-    for name in NAMES:
-        for fault in faults_of(name):
-            told = f"{name}/{fault.id}"
-            if not by_settings(fault) or (args.only and told not in args.only):
-                continue
-            row = mend(name, fault, args.seed, out, args.attempts)
-            good = row.as_good(system(name).NOISE)
-            rows.append((row, good))
-            print(line(row, good), flush=True)
-    summary = Counter(
-        "fixed and as good" if row.fixed and good else "as good" if good else "fixed, not as good" if row.fixed
-        else "no fix" if not row.edits else "not fixed"
-        for row, good in rows
-    )  # fmt: skip
-    print(f"\n{len(rows)} faults: " + ", ".join(f"{count} {what}" for what, count in summary.most_common()))
     out.mkdir(parents=True, exist_ok=True)
-    (out / "mended.json").write_text(json.dumps([asdict(row) | {"as_good": good} for row, good in rows], indent=1))
+    kept = out / "mended.json"
+    done: dict[str, Mended] = {}
+    if kept.exists() and not args.again:
+        done = {row["fault"]: Mended(**row) for row in json.loads(kept.read_text())}
+    faults = {f"{name}/{fault.id}": (name, fault) for name in NAMES for fault in faults_of(name) if by_settings(fault)}
+    for told in args.only or faults:
+        name, fault = faults[told]
+        slot = told if args.seed == 1 else f"{told}#{args.seed}"
+        if slot not in done:
+            done[slot] = replace(mend(name, fault, args.seed, out, args.attempts), fault=slot)
+            kept.write_text(json.dumps([asdict(row) for row in done.values()], indent=1))
+        print(line(done[slot]), flush=True)
+    summary = Counter(kind(row) for row in done.values())
+    print(f"\n{len(done)} faults: " + ", ".join(f"{count} {what}" for what, count in summary.most_common()))
 
 
-def line(row: Mended, good: bool) -> str:
+def kind(row: Mended) -> str:
+    if row.fixed:
+        return "FIXED and as good as the twin" if row.good else "FIXED, not as good as the twin"
+    if not row.edits:
+        return "no fix written"
+    return "not said to be FIXED, as good as the twin" if row.good else "not fixed"
+
+
+def line(row: Mended) -> str:
     scores = " -> ".join("-" if one is None else f"{one:.3g}" for one in (row.before, row.after))
     twin = "-" if row.twin is None else f"{row.twin:.3g}"
     told = " ".join(row.statuses) or f"NO FIX ({row.why_not})"
     left = f"; then {row.why_not}" if row.statuses and row.why_not else ""
-    mark = "ok " if row.fixed and good else "   "
+    mark = "ok " if row.fixed and row.good else "   "
     return f"{mark}{row.fault:38} first: {row.named:26} {scores} (twin {twin}) {told}{left}; {'; '.join(row.edits)}"
 
 
