@@ -21,6 +21,8 @@ from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
+from wheeltapper.prognosis.goal import Goal, goal_of, toward
+from wheeltapper.remedy.case_file import NAME as CASE
 from wheeltapper.remedy.case_file import add_attempt, followed, load_case, planned
 from wheeltapper.remedy.files import PLAN, write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
@@ -34,7 +36,7 @@ from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.plan import TrialPlan, make_plan
-from wheeltapper.trial.read import Trial, read_trial, tried
+from wheeltapper.trial.read import Trial, read_trial, tried, tried_in
 from wheeltapper.trial.search import Differences, differences
 
 Where = str | PathLike[str]
@@ -48,16 +50,19 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
     return read_runs(str(path), progress=progress)
 
 
-def diagnose(path: Where, *, progress: Progress | None = None) -> list[Diagnosis]:
-    """The diagnosis of every run at a file or folder."""
-    return [judge(run) for run in read(path, progress=progress)]
+def diagnose(path: Where, *, target: str | None = None, progress: Progress | None = None) -> list[Diagnosis]:
+    """The diagnosis of every run at a file or folder; with the chance of reaching a `target` such as "val/accuracy=0.8"."""
+    goal = None if target is None else goal_of(target)
+    return [judge(run, goal=goal) for run in read(path, progress=progress)]
 
 
-def judge(run: Run, *, audit: tuple[Finding, ...] | None = None, live: bool = False) -> Diagnosis:
+def judge(
+    run: Run, *, audit: tuple[Finding, ...] | None = None, live: bool = False, goal: Goal | None = None
+) -> Diagnosis:
     """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed.
     `live`: it still runs, so that only those signs are asked that may be."""
     known = audited(run) if audit is None else audit
-    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live))
+    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live), goal)
 
 
 def audited(run: Run) -> tuple[Finding, ...]:
@@ -65,8 +70,10 @@ def audited(run: Run) -> tuple[Finding, ...]:
     return audit_run(run).findings if run.configs or run.scripts else ()
 
 
-def _with_prognosis(diagnosis: Diagnosis) -> Diagnosis:
+def _with_prognosis(diagnosis: Diagnosis, goal: Goal | None = None) -> Diagnosis:
     """Where a run that is not over and not ill is going."""
+    if goal is not None:
+        return replace(diagnosis, prognosis=toward(Signals(diagnosis.run), diagnosis.findings, goal))
     if diagnosis.verdict == "ill" or diagnosis.progress.state in ("finished", "crashed") or not diagnosis.run.series:
         return diagnosis
     return replace(diagnosis, prognosis=forecast(Signals(diagnosis.run), diagnosis.findings))
@@ -107,12 +114,14 @@ def fix(
     option: Option | None = None,
     keep: Sequence[str] = (),
     case: Where | None = None,
+    wanted: str | None = None,
     name: str | None = None,
     progress: Progress | None = None,
 ) -> Fix:
     """What to change after an ill run, and the plan of the next one. Nothing is written: `save_fix` does that.
 
-    `case`: the history of earlier attempts; causes that it refutes are not offered again.
+    `case`: the history of earlier attempts; causes that it refutes are not offered again. `wanted`: a cause that is
+    only suspected, to be tried all the same.
     """
     chosen = _one(path, name, "--run") if name is not None else None
     diagnoses = diagnose(path, progress=progress) if chosen is None else [judge(chosen)]
@@ -122,7 +131,7 @@ def fix(
             do=f"Say which with --run NAME, out of: {_names([d.run for d in diagnoses])}; or give its own folder.",
         )
     refuted = load_case(Path(case)).refuted if case is not None else {}
-    return make_fix(diagnoses[0], option=option, keep=keep, refuted=refuted, made=_today())
+    return make_fix(diagnoses[0], option=option, keep=keep, refuted=refuted, wanted=wanted, made=_today())
 
 
 def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path]:
@@ -164,9 +173,14 @@ def plan_search(
     return make_plan(judge(bad), str(Path(path).resolve()), command, wish, search=edits), found
 
 
-def trial(folder: Where) -> Trial:
-    """A trial as its ledger tells it, finished or not."""
-    return read_trial(Path(folder))
+def trial(folder: Where, *, case: Where | None = None) -> Trial:
+    """A trial as its ledger tells it, finished or not. With `case`, what it decided is added to that case file."""
+    found = read_trial(Path(folder))
+    if case is not None:
+        target = Path(case)
+        file = target / CASE if target.is_dir() or not target.suffix else target
+        add_attempt(file, tried_in(found, _today()), found.plan.name)
+    return found
 
 
 def _one(where: Where | Run, name: str | None, option: str) -> Run:

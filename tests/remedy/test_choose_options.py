@@ -11,7 +11,7 @@ import pytest
 from wheeltapper import api
 from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis, RankedCause
 from wheeltapper.errors import InputError
-from wheeltapper.finding import Edit, Finding, Place, Remedy
+from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
 from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
 from wheeltapper.remedy.options import options_of
@@ -213,3 +213,21 @@ def test_weights_beside_a_state_file_are_found() -> None:
     alone, both = (resume_test(replace(made, checkpoints=files[:n]), files[0].path, edit)[1] for n in (1, 2))
     assert alone.ok is False
     assert both.ok is True
+
+
+def test_a_suspected_cause_is_tried_only_where_it_is_likelier_than_the_rest_or_asked_for() -> None:
+    proof = RankedCause("x", "x", 0.35, "suspected", ("diverged",), remedies=(HALVE,), trial="fork it")
+    weak = replace(proof, id="lr-too-high", evidence=(Evidence(3.0, "it rose with the rate", "rate"),))
+    found = diagnosis(weak, cause("weight-decay-too-strong", 0.2, DECAY))
+    fix = make_fix(found)
+    assert (fix.state, fix.edited) == ("cannot-tell", ())
+    assert any("--try lr-too-high" in note for note in fix.notes)
+    tried = make_fix(found, wanted="lr-too-high")
+    assert (tried.state, [e.knob for e in tried.choice.edits]) == ("ready", ["optimizer.lr"])
+    assert "a try" in tried.headline
+    other = make_fix(found, wanted="weight-decay-too-strong")
+    assert [e.knob for e in other.choice.edits] == ["optimizer.weight_decay"]
+    with pytest.raises(InputError, match="not among those"):
+        make_fix(found, wanted="no-such")
+    even = make_fix(diagnosis(replace(weak, probability=0.55)))
+    assert [(t.how, t.cause) for t in even.choice.by("try")] == [("try", "lr-too-high")]

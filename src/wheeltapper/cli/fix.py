@@ -19,6 +19,7 @@ examples:
   wheeltapper fix runs/exp1 -o exp1-fix            config, plan.yaml, fix.html, fix.md
   wheeltapper fix runs/exp1 --keep lr --keep ema   leave these settings alone
   wheeltapper fix runs/exp1 --option C             resume instead of training again
+  wheeltapper fix runs/exp1 --try lr-too-high      a config that tries what is only suspected
   wheeltapper fix runs/exp2 --case exp1-fix        go on with a case: what it refuted is not tried again
 
 exit codes: 0 written, or nothing to fix; 1 no setting mends it (the code must change, or
@@ -40,6 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--keep", action="append", default=[], metavar="KNOB", help="a setting that stays as it is (may be repeated)"
     )
+    parser.add_argument("--try", dest="wanted", metavar="CAUSE", help="try a cause that is only suspected")
     parser.add_argument("--case", metavar="CASE", help="case.json, or its folder, of earlier attempts at this run")
     parser.add_argument("--run", metavar="NAME", dest="name", help="which run, where RUN holds several")
     parser.add_argument("--json", action="store_true", help="JSON; the plan in it is as report/schema/plan.json says")
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     with Progress("fixing") as progress:
         fix = api.fix(
-            args.path, option=args.option, keep=args.keep, case=args.case, name=args.name, progress=progress
+            args.path, option=args.option, keep=args.keep, case=args.case, wanted=args.wanted, name=args.name, progress=progress
         )  # fmt: skip
     folder = args.out or f"{file_name(fix.diagnosis.run.name)}-fix"
     written = [] if args.dry_run else [str(path) for path in api.save_fix(fix, folder, case=args.case)]

@@ -30,6 +30,8 @@ from wheeltapper.signs import signs
 # Above this a suspected cause is treated: of 14 lab runs whose first cause had 0.6 or more, it was right in 10 (LOG.md,
 # 2026-11-16), and a wrong edit costs one run, which refutes it.
 SURE = 0.6
+# A suspected cause is tried only where it is likelier than all others together; below, its trial is named.
+EVEN = 0.5
 # What an audit may prove of an option: setting it does nothing.
 UNREAD = ("option-never-used", "config-key-never-read")
 # Knobs that a proved defect makes deaf: whatever the config says, the run does otherwise.
@@ -93,11 +95,28 @@ class Choice:
         return tuple(t for t in self.treatments if t.how in how)
 
 
-def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Mapping[str, str] | None = None) -> Choice:
-    """The remedies to use. `keep`: knobs that must stay; `refuted`: causes that earlier attempts ruled out, and how."""
+def choose(
+    diagnosis: Diagnosis,
+    *,
+    keep: Sequence[str] = (),
+    refuted: Mapping[str, str] | None = None,
+    wanted: str | None = None,
+) -> Choice:
+    """The remedies to use.
+
+    `keep`: knobs that must stay. `refuted`: causes that earlier attempts ruled out, and how. `wanted`: a suspected
+    cause that the user wants to try; then nothing else that is unproved is changed.
+    """
     book = _Book(diagnosis, pins(keep, diagnosis))
     ranked = [c for c in diagnosis.causes if c.id != SOMETHING_ELSE]
-    first = leading(diagnosis.causes)
+    if wanted is not None and wanted not in {c.id for c in ranked}:
+        raise InputError(
+            f"--try {wanted}: this cause is not among those of the run.",
+            do=f"There are: {', '.join(c.id for c in ranked)}." if ranked else "No cause is named for it.",
+        )
+    first = next((c for c in ranked if c.id == wanted), None)
+    if first is None and (first := leading(diagnosis.causes)) is not None and first.probability < EVEN:
+        first = None
     done: list[Treatment] = []
     left: list[Left] = []
     for cause in ranked:
@@ -107,20 +126,25 @@ def choose(diagnosis: Diagnosis, *, keep: Sequence[str] = (), refuted: Mapping[s
             )
             left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
             continue
-        treatment, passed = _treat(cause, book, done)
+        treatment, passed = _treat(cause, book, done, aside=wanted not in (None, cause.id))
         left += passed
         if treatment is not None:
             done.append(treatment)
-    done, held = _one_trial(done, first)
+    done, held = _one_trial(done, first, wanted)
     left += held
     told = {f.id for t in done for f in t.signs} | {t.cause for t in done} | {item.cause for item in left}
     done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in told and _lines(f.places)]
     return Choice(tuple(done), tuple(left))
 
 
-def _treat(cause: RankedCause, book: _Book, done: Sequence[Treatment]) -> tuple[Treatment | None, list[Left]]:
-    """The first remedy of this cause that can be used; what was passed over on the way."""
-    sure = _sure(cause, book.diagnosis)
+def _treat(
+    cause: RankedCause, book: _Book, done: Sequence[Treatment], *, aside: bool
+) -> tuple[Treatment | None, list[Left]]:
+    """The first remedy of this cause that can be used; what was passed over on the way.
+
+    `aside`: the user tries another cause; only what is proved is treated beside it.
+    """
+    sure = _proved(cause, book.diagnosis) if aside else _sure(cause, book.diagnosis)
     left: list[Left] = []
     by_hand: tuple[Remedy, tuple[Edit, ...]] | None = None
     for remedy in cause.remedies:
@@ -147,20 +171,24 @@ def _treat(cause: RankedCause, book: _Book, done: Sequence[Treatment]) -> tuple[
 
 def _sure(cause: RankedCause, diagnosis: Diagnosis) -> bool:
     """Proved, or likely enough. What code or settings prove is there, however much of the curve it explains."""
-    if cause.grade in ("is", "is-p") or cause.probability >= SURE:
-        return True
-    return any(_is_defect(f) and f.id in cause.explains for f in diagnosis.findings)
+    return cause.grade == "is-p" or cause.probability >= SURE or _proved(cause, diagnosis)
+
+
+def _proved(cause: RankedCause, diagnosis: Diagnosis) -> bool:
+    return cause.grade == "is" or any(_is_defect(f) and f.id in cause.explains for f in diagnosis.findings)
 
 
 def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
     shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
     places = _lines(p for e in shown for p in e.places)
     seen = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
-    proved = cause.grade == "is" or any(_is_defect(f) for f in seen)
+    proved = _proved(cause, book.diagnosis)
     return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, seen, cause.trial)
 
 
-def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[Treatment], list[Left]]:
+def _one_trial(
+    done: list[Treatment], first: RankedCause | None, wanted: str | None
+) -> tuple[list[Treatment], list[Left]]:
     """Of causes that are only suspected, at most the leading one is tried, and none beside a broken evaluation.
 
     Two unproved changes in one run prove neither (TRL-14), and a score that cannot be believed judges nothing.
@@ -173,12 +201,17 @@ def _one_trial(done: list[Treatment], first: RankedCause | None) -> tuple[list[T
         if t.how != "try":
             out.append(t)
             continue
-        if broken:
+        if t.cause == wanted:
+            out.append(t)
+            continue
+        if wanted is not None:
+            why = f"you try {wanted}; two changes at once would prove neither"
+        elif broken:
             why = "the evaluation is mended first: nothing can be judged by it"
         elif surely:
             why = "a likelier cause is treated first; two changes at once would prove neither"
         elif first is None or first.id != t.cause:
-            why = "suspected only, and not ahead of the others: its trial decides"
+            why = "suspected only, and not likelier than the others together: its trial decides"
         else:
             out.append(t)
             continue

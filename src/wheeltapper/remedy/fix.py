@@ -59,10 +59,11 @@ def make_fix(
     option: Letter | None = None,
     keep: Sequence[str] = (),
     refuted: Mapping[str, str] | None = None,
+    wanted: str | None = None,
     made: str = "",
 ) -> Fix:
     """The fix of one run. `refuted`: causes that earlier attempts ruled out; `made`: the date for the plan."""
-    choice = choose(diagnosis, keep=keep, refuted=refuted) if diagnosis.verdict == "ill" else Choice()
+    choice = choose(diagnosis, keep=keep, refuted=refuted, wanted=wanted) if diagnosis.verdict == "ill" else Choice()
     if diagnosis.verdict == "sound":
         return Fix(diagnosis, "nothing", "Nothing to fix: nothing is wrong that this record can show", choice)
     if diagnosis.verdict == "cannot-tell":
@@ -72,6 +73,9 @@ def make_fix(
     letter = _letter(option, options, state)
     if letter is None:
         hints = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
+        tries = [t.cause for t in choice.by("open") if t.remedy.edits]
+        if tries:
+            hints.append(f"`--try {tries[0]}` writes the config that tries the likeliest of them")
         if any(t.trial for t in choice.by("open")):
             hints.append(
                 "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training"
@@ -97,7 +101,8 @@ def make_fix(
 def _state(choice: Choice) -> tuple[State, str]:
     if choice.edits:
         surest = choice.by("apply", "try")[0]
-        more = "" if surest.proved else f" ({surest.cause} has {surest.probability:.0%}: likely, not proved)"
+        likely = "likely, not proved" if surest.how == "apply" else "a try, not a cure"
+        more = "" if surest.proved else f" ({surest.cause} has {surest.probability:.0%}: {likely})"
         return "ready", f"{surest.remedy.text.rstrip('.')}{more}"
     code = choice.by("code")
     if code:
