@@ -81,7 +81,7 @@ class Actor:
     def skip_flag(self, gradients: Gradients, limit: float, scaler: bool) -> Any:
         """A device scalar: 1 if this step must not be made. Nothing is read back. Under a scaler overflows are the
         scaler's to skip, and only outliers are ours."""
-        bad, total = gradients.bad, gradients.total
+        bad, total = gradients.bad(), gradients.total()
         if self.ranks.group is not None:
             how = "sum" if self.ranks.sharded else "max"
             met = torch.stack([bad, total.square()]).to(self.ranks.meeting_device(total.device))

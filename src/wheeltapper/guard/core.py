@@ -9,7 +9,6 @@ inside is reported once and the guard goes passive; training never sees it.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +24,7 @@ from wheeltapper.guard import scale, verdict
 from wheeltapper.guard.acts import Actor
 from wheeltapper.guard.disk import Journal, newest
 from wheeltapper.guard.judge import Alarm, Judge, listed
-from wheeltapper.guard.measure import Meter
+from wheeltapper.guard.measure import Meter, memory
 from wheeltapper.guard.meeting import meet, met
 from wheeltapper.guard.outbox import Outbox
 from wheeltapper.guard.ranks import Ranks, find
@@ -433,19 +432,8 @@ class Guard:
         wait = wait or (self._outbox.kind == "other" and self._due())
         for numbers, what in self._outbox.arrived(wait):
             if isinstance(what, Row):
-                verdict.take(self, what.record(numbers, self.clip_norm))
+                verdict.take(self, what.record(numbers, self._meter.group_of, self.clip_norm))
             elif isinstance(what, looks.Look):
                 verdict.look(self, what.record(numbers))
             else:
                 met(self, what, numbers)
-
-
-def memory(device: torch.device) -> int:
-    """Bytes allocated on the device, or the peak resident memory of the process on a CPU."""
-    if device.type == "cuda":
-        return int(torch.cuda.memory_allocated(device))
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return -1
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)

@@ -160,7 +160,7 @@ class Judge:
             return math.inf
         return math.exp(min(self.norms.median + max(self.norms.level, math.log(FACTOR)), 700.0))
 
-    def tensors(self, r: TensorRecord, lr: tuple[float, ...], group_of: list[int]) -> Iterator[Alarm]:
+    def tensors(self, r: TensorRecord, lr: tuple[float, ...], group_of: Any) -> Iterator[Alarm]:
         names = self.names
         broken = np.flatnonzero(~np.isfinite(r.weight_rms))
         if len(broken):

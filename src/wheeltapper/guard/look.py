@@ -40,7 +40,7 @@ class Look:
         self.parts = []
         return flat
 
-    def record(self, numbers: list[float]) -> TensorRecord:
+    def record(self, numbers: Any) -> TensorRecord:
         meter = self.meter
         found: dict[str, Floats] = {}
         at = 0

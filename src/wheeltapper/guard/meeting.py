@@ -40,7 +40,7 @@ def agree(guard: Guard) -> None:
     meter = getattr(guard, "_meter", None)
     seen = guard._last.gradients if guard._last is not None else None
     if ranks.sharded:
-        mine = torch.full((1,), float("nan")) if seen is None else seen.total.square().reshape(1)
+        mine = torch.full((1,), float("nan")) if seen is None else seen.total().square().reshape(1)
         total = ranks.reduce(mine.to(ranks.meeting_device(mine.device)), "sum")
         if meter is not None and guard.passive is None:
             guard._outbox.send(total.sqrt().to(meter.device, non_blocking=True), ("norm", guard.tick))
@@ -90,13 +90,13 @@ def decide(guard: Guard) -> None:
         act(guard, want or Want(int(-onset), "Another rank asked for it."))
 
 
-def met(guard: Guard, what: tuple[str, int], numbers: list[float]) -> None:
+def met(guard: Guard, what: tuple[str, int], numbers: Any) -> None:
     """What a meeting found, once it has come to the host."""
     kind, tick = what
     if kind == "norm":
-        guard.global_norm = numbers[0]
+        guard.global_norm = float(numbers[0])
         return
-    guard.ranks_agree = numbers[0] == 0
+    guard.ranks_agree = bool(numbers[0] == 0)
     if not guard.ranks_agree:
         text = f"{numbers[0]:.0f} weights or buffers are not the same on all ranks."
-        alarm(guard, Alarm("ranks-differ", text, "error", guard.at, {"tensors": numbers[0]}), tick)
+        alarm(guard, Alarm("ranks-differ", text, "error", guard.at, {"tensors": int(numbers[0])}), tick)

@@ -44,7 +44,7 @@ class Outbox:
         done.record(torch.cuda.current_stream(tensor.device))
         self._waiting.append((host, done, what))
 
-    def arrived(self, wait: bool = False) -> Iterator[tuple[list[float], Any]]:
+    def arrived(self, wait: bool = False) -> Iterator[tuple[Any, Any]]:
         while self._waiting:
             host, done, what = self._waiting[0]
             if done is not None and not done.query():
@@ -54,4 +54,4 @@ class Outbox:
             if self.kind == "other" and not wait:
                 return
             self._waiting.popleft()
-            yield host.tolist(), what
+            yield host.cpu().numpy(), what

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from wheeltapper.guard.look import Look
 from wheeltapper.guard.measure import Gradients, Meter
 from wheeltapper.guard.record import StepRecord
 
 NAN = float("nan")
-HEAD = 9  # loss, norm, bad, first, scale, change, size, skip, overflow; then the norms of the groups
+HEAD = 6  # loss, scale, change, size, skip, overflow; then the gradient norm of every parameter
 # clip_grad_norm_ divides by (norm + 1e-6), so a clipped gradient has a norm a hair under the limit.
 AT_LIMIT = 0.999
 
@@ -54,21 +56,20 @@ class Row:
         g, nan = self.gradients, meter.nan
         change, size = self.update or (None, None)
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
-        head = [
-            loss,
-            *((g.total, g.bad, g.first) if g else (None,) * 3),
-            self.scale,
-            change,
-            size,
-            self.skip,
-            self.overflow,
-        ]
+        head = [loss, self.scale, change, size, self.skip, self.overflow]
         flat = torch.stack([nan if h is None else meter.scalar(h) for h in head])
-        return flat if g is None else torch.cat([flat, g.groups])
+        return flat if g is None else torch.cat([flat, g.each])
 
-    def record(self, numbers: list[float], clip_norm: float | None) -> StepRecord:
+    def record(self, numbers: NDArray[np.float32], group_of: NDArray[np.int64], clip_norm: float | None) -> StepRecord:
         """The step with its numbers, once they have come."""
-        loss, norm, bad, first, scale, change, size, skip, overflow = numbers[:HEAD]
+        loss, scale, change, size, skip, overflow = numbers[:HEAD].tolist()
+        each = numbers[HEAD:].astype(np.float64)
+        groups: tuple[float, ...] = ()
+        norm = NAN
+        if len(each) == len(group_of) > 0:
+            squares = np.bincount(group_of, weights=each * each)
+            groups, norm = tuple(np.sqrt(squares).tolist()), float(np.sqrt(squares.sum()))
+        broken = np.flatnonzero(~np.isfinite(each))
         if isinstance(self.loss, int | float):
             loss = float(self.loss)
         clipped = None
@@ -83,12 +84,12 @@ class Row:
             loss=loss / max(self.micro, 1),
             micro=self.micro,
             grad_norm=norm,
-            group_norms=tuple(numbers[HEAD:]),
+            group_norms=groups,
             before_clip=self.before_clip,
             lr=self.lr,
             update_ratio=change / size if size else NAN,
-            nonfinite=int(bad) if bad == bad else 0,
-            worst=int(first) if first == first else -1,
+            nonfinite=len(broken),
+            worst=int(broken[0]) if len(broken) else -1,
             clipped=clipped,
             scale=scale,
             skipped=self.skipped or skip_now or overflow > 0,
