@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.forecast import Forecast, forecast
+from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.testing import make_run
@@ -86,3 +88,39 @@ def test_it_refuses_on_an_ill_run_and_without_a_plan() -> None:
     told = forecast(Signals(unplanned))
     assert isinstance(told, Unknown)
     assert "planned length" in told.why
+
+
+def test_a_target_is_given_a_chance_or_an_answer() -> None:
+    signals = Signals(run_seen(curve(5, 100), 0.6, 99))
+    likely, unlikely = (toward(signals, (), Goal("val/accuracy", v)) for v in (0.78, 0.95))
+    assert isinstance(likely, Forecast)
+    assert isinstance(unlikely, Forecast)
+    assert likely.chance_of_target is not None
+    assert unlikely.chance_of_target is not None
+    assert likely.chance_of_target > 0.5 > unlikely.chance_of_target
+    assert "the chance that val/accuracy reaches 0.78 by step 99" in likely.lines[0]
+    reached = toward(signals, (), Goal("val/accuracy", 0.5))
+    assert isinstance(reached, Unknown)
+    assert "reached 0.5 already" in reached.why
+    percent = toward(signals, (), Goal("val/accuracy", 95))
+    assert isinstance(percent, Forecast)
+    assert percent.target == 0.95
+
+
+def test_one_lucky_evaluation_does_not_reach_a_target() -> None:
+    values = curve(5, 100)
+    values[10] = 0.99
+    told = toward(Signals(run_seen(values, 0.6, 99)), (), Goal("val/accuracy", 0.97))
+    assert not (isinstance(told, Unknown) and "already" in told.why)
+
+
+def test_a_target_of_a_run_that_is_over_or_of_nothing() -> None:
+    over = make_run({"val/accuracy": curve(1, 100).tolist()}, facts={"total_steps": 99})
+    told = toward(Signals(over), (), Goal("val/accuracy", 0.99))
+    assert isinstance(told, Unknown)
+    assert "the run is over" in told.why
+    told = toward(Signals(over), (), Goal("val/bleu", 30))
+    assert isinstance(told, Unknown)
+    assert "val/accuracy" in told.why
+    with pytest.raises(InputError):
+        goal_of("0.8")

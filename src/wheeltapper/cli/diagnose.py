@@ -18,6 +18,7 @@ examples:
   wheeltapper diagnose runs/exp1
   wheeltapper diagnose runs/exp1 --html report.html     one file, opens anywhere
   wheeltapper diagnose train.log --markdown             to paste into an issue
+  wheeltapper diagnose runs/exp1 --target val/accuracy=0.8
   wheeltapper diagnose runs --json | jq '.runs[].verdict'
 
 exit codes: 0 sound, 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
@@ -33,6 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument("--json", action="store_true", help="JSON, as report/schema/diagnosis.json describes it")
     how.add_argument("--markdown", action="store_true", help="Markdown, to paste into an issue")
     how.add_argument("--html", metavar="FILE", help="one self-contained page with annotated curves")
+    parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
     parser.add_argument("--brief", action="store_true", help="the first screen only")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from wheeltapper.cli.progress import Progress
 
     with Progress("diagnosing") as progress:
-        diagnoses = [d for path in args.path for d in api.diagnose(path, progress=progress)]
+        diagnoses = [d for path in args.path for d in api.diagnose(path, target=args.target, progress=progress)]
     if args.json:
         from wheeltapper.report.json_out import diagnoses_object, dumps
 
