@@ -123,11 +123,11 @@ def _ask(
     answers += _safely(
         "initial-loss", lambda: first_loss.check_first_loss(seen, bench.batch, head=head, classes=classes)
     )
-    graded: list[Any] = []
+    ranged: list[Asked] = []
 
     def backward() -> list[Asked]:
-        found, model = gradients.check_gradients(bench)
-        graded.append(model)
+        found, graded = gradients.check_gradients(bench)
+        ranged.extend(_safely("precision", lambda: ranges.check_precision(bench, graded)))
         return found
 
     answers += _safely("gradients", backward)
@@ -145,10 +145,9 @@ def _ask(
     if not any(isinstance(a, Finding) and a.id == "gradients" for _, a in answers):
         answers += _safely("overfit", overfit)
     if learned:
-        answers += _safely("dead-parameters", lambda: learning.check_not_moving(learned[0]))
+        answers += _safely("dead-parameters", lambda: learning.check_not_moving(bench, learned[0]))
         answers += _safely("train-eval", lambda: learning.check_train_eval(bench, learned[0]))
-    if graded:
-        answers += _safely("precision", lambda: ranges.check_precision(bench, graded[0]))
+    answers += ranged
     answers += _safely("pace", lambda: ranges.check_pace(bench, seconds=min(2.0, seconds), samples=samples))
     return answers
 

@@ -115,7 +115,7 @@ def check_update(bench: Bench) -> list[tuple[str, Answer]]:
     if not loss.requires_grad:
         return []
     loss.backward()
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    before = {name: p.detach() for name, p in bench.pristine.named_parameters()}
     if all(float(g.get("lr", 1.0)) == 0 for o in optimizers for g in o.param_groups):
         return []
     try:

@@ -31,7 +31,7 @@ class Learned:
     model: Any
     rate: float
     losses: list[float]
-    before: dict[str, Any]  # the parameters at the start
+    reached: frozenset[str] = frozenset()  # parameters that a gradient reached
 
     @property
     def left(self) -> float:
@@ -51,7 +51,7 @@ def learn(bench: Bench, rate: float, seconds: float) -> Learned:
         rate = max(rate, 1e-3)
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate, eps=1e-6)
-    learned = Learned(model, rate, [], {n: p.detach().clone() for n, p in model.named_parameters()})
+    learned = Learned(model, rate, [])
     end = time.perf_counter() + seconds
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -63,6 +63,8 @@ def learn(bench: Bench, rate: float, seconds: float) -> Learned:
         optimizer.step()
         if time.perf_counter() > end:
             break
+    learned.reached = frozenset(n for n, p in model.named_parameters() if p.grad is not None)
+    optimizer.zero_grad()
     return learned
 
 
@@ -70,9 +72,12 @@ def check_overfit(bench: Bench, seconds: float) -> tuple[list[tuple[str, Answer]
     tried: list[Learned] = []
     for rate in RATES:
         tried.append(learn(bench, rate, seconds / len(RATES)))
-        if tried[-1].left <= ENOUGH:
+        best = min(tried, key=lambda t: t.left)
+        for one in tried:
+            if one is not best:
+                one.model = None  # copies of a large model are not kept for nothing
+        if best.left <= ENOUGH:
             break
-    best = min(tried, key=lambda t: t.left)
     first = best.losses[0]
     steps = max(len(t.losses) for t in tried)
     low = min((v for v in best.losses if math.isfinite(v)), default=math.nan)
@@ -93,14 +98,15 @@ def check_overfit(bench: Bench, seconds: float) -> tuple[list[tuple[str, Answer]
     return [found("overfit", text, "ill", "suspected", **numbers)], best
 
 
-def check_not_moving(learned: Learned) -> list[tuple[str, Answer]]:
+def check_not_moving(bench: Bench, learned: Learned) -> list[tuple[str, Answer]]:
     """Parameters that got a zero gradient in every step: dead, whatever they begin with."""
     if len(learned.losses) < 5:
         return []
+    begun = dict(bench.pristine.named_parameters())
     still = [
         name
         for name, p in learned.model.named_parameters()
-        if p.requires_grad and p.grad is not None and torch.equal(p.detach(), learned.before[name])
+        if p.requires_grad and name in learned.reached and torch.equal(p.detach(), begun[name].detach())
     ]
     if not still:
         return []
