@@ -250,21 +250,26 @@ def test_what_no_gradient_reaches_and_what_is_not_optimized() -> None:
 
 
 def test_weights_that_do_not_move() -> None:
-    """bf16 weights with a small rate: the update is lost in rounding; and a hook that undoes the step."""
-    torch.manual_seed(0)
-    model = torch.nn.Linear(64, 64, bias=False).bfloat16()
-    torch.nn.init.ones_(model.weight)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-    guard = Guard(model, optimizer, every=1)
-    for _ in range(3):
-        loss = model(torch.randn(8, 64).bfloat16()).float().square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        guard.step(loss)
-        optimizer.step()
-    guard.close()
-    assert guard.passive is None
-    assert guard.tensors[-1].moved[0] == 0
+    """bf16 weights with a small rate: every update is lost in rounding, or most of them; fp32 weights move."""
+    for dtype, lr, kinds in (
+        (torch.bfloat16, 1e-7, ["frozen"]),
+        (torch.bfloat16, 2e-5, ["stagnant"]),
+        (torch.float32, 1e-7, []),
+    ):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(64, 64, bias=False).to(dtype)
+        torch.nn.init.normal_(model.weight)
+        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+        guard = Guard(model, optimizer, every=1)
+        for _ in range(4):
+            loss = model(torch.randn(8, 64).to(dtype)).float().square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            guard.step(loss)
+            optimizer.step()
+        guard.close()
+        assert guard.passive is None
+        assert [i.kind for i in guard.incidents] == kinds, (dtype, lr, guard.tensors[-1].moved)
 
 
 def test_a_group_added_later() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wheeltapper.guard.measure import Gradients, Meter, local, norms, sample
+from wheeltapper.guard.measure import Gradients, Meter, dense, local, norms, sample
 from wheeltapper.guard.record import Floats, TensorRecord
 
 
@@ -27,7 +27,8 @@ class Look:
     names: list[str] = field(default_factory=list)
     parts: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    lagged: list[int] = field(default_factory=list)
+    lagged: list[int] = field(default_factory=list)  # parameters with a second moment
+    pushed: list[int] = field(default_factory=list)  # parameters with a gradient
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, name: str, tensor: Any) -> None:
@@ -66,7 +67,7 @@ class Look:
             update_rms=spread("update", meter.sampled),
             moved=spread("moved", meter.sampled),
             lag=spread("lag", self.lagged),
-            active=spread("active", self.lagged),
+            active=spread("active", self.pushed),
             ema_distance=float(found["ema"][0]) if "ema" in found else float("nan"),
             ema_asked="ema" in found,
             inputs=batch_facts("inputs", found, self.notes),
@@ -97,15 +98,29 @@ def after_step(look: Look, before: Any, after: Any, optimizer: Any, ema: Any) ->
     look.add("update", meter.per_tensor(after - before))
     changed = (after != before).float()
     look.add("moved", meter.per_tensor(changed).square())
+    activity(look)
     lag(look, optimizer)
     average = ema_sample(ema, meter)
     if average is not None:
         look.add("ema", torch.linalg.vector_norm(average - after) / torch.linalg.vector_norm(after))
 
 
+def activity(look: Look) -> None:
+    """The share of the sampled coordinates whose gradient is not exactly zero: those that a step must move."""
+    views, counts = [], []
+    for i, count in zip(look.meter.sampled, look.meter.counts, strict=True):
+        grad = look.meter.params[i].grad
+        if grad is not None and not grad.is_sparse and dense(local(grad)):
+            views += list(sample(local(grad)))
+            counts.append(count)
+            look.pushed.append(i)
+    if views:
+        parts = (torch.cat(views) != 0).float().split(counts)
+        look.add("active", (torch.stack(norms(list(parts))) / look.meter.root_counts(counts)).square())
+
+
 def lag(look: Look, optimizer: Any) -> None:
-    """RMS of g²/v of every tensor (KNOWLEDGE LR-11): near 1 while the second moment keeps up. `active` is the share
-    of the sampled coordinates with a gradient that is not exactly zero."""
+    """RMS of g²/v of every tensor (KNOWLEDGE LR-11): near 1 while the second moment keeps up."""
     meter = look.meter
     grads, moments, floors, counts = [], [], [], []
     for i, count in zip(meter.sampled, meter.counts, strict=True):
@@ -130,9 +145,7 @@ def lag(look: Look, optimizer: Any) -> None:
     v = torch.cat(moments).float()
     scaled = [m.div(c).clamp_(min=e * e) for m, (c, e, _) in zip(v.split(counts), floors, strict=True)]
     ratio = g / torch.cat(scaled).sqrt_()
-    sizes = meter.root_counts(counts)
-    look.add("lag", torch.stack(norms(list(ratio.split(counts)))) / sizes)
-    look.add("active", (torch.stack(norms(list((g != 0).float().split(counts)))) / sizes).square())
+    look.add("lag", torch.stack(norms(list(ratio.split(counts)))) / meter.root_counts(counts))
 
 
 def floor(group: Mapping[str, Any]) -> float:
