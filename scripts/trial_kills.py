@@ -72,7 +72,7 @@ def kills(many: int) -> None:
                 # Counted from the first line that this driver writes: also in the middle of its recovering.
                 while (not ledger.exists() or ledger.stat().st_size == size) and process.poll() is None:
                     time.sleep(0.002)
-                wait = rng.choice([rng.uniform(0, 0.3), rng.uniform(0.3, 3.0)]) if done < many else None
+                wait = rng.choice([rng.uniform(0, 0.5), rng.uniform(0.5, 9.0)]) if done < many else None
                 try:
                     process.wait(timeout=wait)
                     break

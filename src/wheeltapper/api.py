@@ -139,7 +139,7 @@ def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path
     if fix.plan is None:
         return []
     target = Path(folder)
-    view = fix_view(fix, str(target.resolve()))
+    view = fix_view(fix, str(target.resolve()), charts=True)
     pages = {"fix.md": render_fix(view), "fix.html": fix_page(view)}
     return write_fix(fix, target, pages, planned(fix.plan, _today()), None if case is None else Path(case))
 

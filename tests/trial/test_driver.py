@@ -15,6 +15,7 @@ from wheeltapper.trial.driver import resume_trial, start_trial
 from wheeltapper.trial.engines import Job
 from wheeltapper.trial.ledger import books_of, read_ledger
 from wheeltapper.trial.plan import TrialPlan
+from wheeltapper.trial.read import causes_in, read_trial
 
 COMMAND = "python train.py --config {config} --out {out}"
 
@@ -120,6 +121,45 @@ def test_the_budget_stops_new_repeats(run_folder: Path, tmp_path: Path) -> None:
     books = start_trial(plan, tmp_path / "t", FakeEngine())
     assert len(books.tries) <= 2
     assert books.verdicts.get("lr-too-high") is None or books.verdicts["lr-too-high"].answer == "cannot-tell"
+
+
+def test_half_of_far_too_much_is_still_too_much(tmp_path: Path) -> None:
+    """A refuted remedy is not a refuted cause: the knob is changed further before anything is said about that."""
+    folder = toy_run(tmp_path / "wild", lr=9.0)
+    plan = api.plan_trial(folder, COMMAND, Wish(causes=("lr-too-high",)))
+    assert plan.arm("lr-too-high.further").after == "lr-too-high"
+    books = start_trial(plan, tmp_path / "t", FakeEngine())
+    assert books.verdicts["lr-too-high"].answer == "refuted"
+    assert books.verdicts["lr-too-high.further"].answer == "confirmed"
+    assert causes_in(read_trial(tmp_path / "t"))["lr-too-high"].answer == "confirmed"
+
+
+def test_the_further_step_is_not_run_where_the_first_one_helps(plan: TrialPlan, tmp_path: Path) -> None:
+    engine = FakeEngine()
+    start_trial(plan, tmp_path / "t", engine)
+    assert not [job.id for job in engine.jobs if "further" in job.id]
+
+
+def test_a_cause_in_code_is_tried_by_another_version_of_a_file(tmp_path: Path) -> None:
+    folder = toy_run(tmp_path / "exp1")
+    fixed = tmp_path / "fixed.py"
+    text = (folder / "train.py").read_text(encoding="utf-8")
+    fixed.write_text(text.replace("rate = lr *", "rate = 0.2 * lr *"), encoding="utf-8")
+    command = "python train.py --config {config}"
+    plan = api.plan_trial(folder, command, Wish(files=(f"zero-grad-missing:train.py={fixed}",)))
+    assert plan.hashes["data"][str(fixed)]
+
+    def by_code(job: Job, options: dict[str, float]) -> tuple[int | None, str]:
+        mended = "0.2 * lr" in (Path(job.cwd) / "train.py").read_text(encoding="utf-8")
+        return 0, toy_log(options["lr"] * (0.2 if mended else 1.0), int(options["seed"]))
+
+    books = start_trial(plan, tmp_path / "t", FakeEngine(by_code))
+    assert books.verdicts["zero-grad-missing"].answer == "confirmed"
+    assert (folder / "train.py").read_text(encoding="utf-8") == text
+    with pytest.raises(InputError, match="nothing would change"):
+        api.plan_trial(folder, command, Wish(files=(f"train.py={folder / 'train.py'}",)))
+    with pytest.raises(InputError, match="in a copy"):
+        api.plan_trial(folder, COMMAND, Wish(files=(f"train.py={fixed}",)))
 
 
 def test_resuming_a_finished_trial_runs_nothing(plan: TrialPlan, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from trial_toy import FakeEngine, toy_run
 
 from wheeltapper import api
 from wheeltapper.cli.main import main
+from wheeltapper.remedy.case_file import load_case
 from wheeltapper.report.trial_pages import as_html, as_markdown, as_object
 from wheeltapper.report.trial_view import trial_view
 from wheeltapper.trial.arms import Wish
@@ -60,6 +61,19 @@ def test_bits_follow_from_the_error_rates() -> None:
     rule = Rule("symptom", "loss", "down", alpha=0.05, beta=0.2)
     assert evidence_of(Verdict("confirmed", "x"), rule, Path("t")).bits == 4.0
     assert evidence_of(Verdict("refuted", "x"), rule, Path("t")).bits == -2.2
+
+
+def test_verdicts_reach_the_case_file(run_folder: Path, tmp_path: Path) -> None:
+    for _ in range(2):  # told twice, written once
+        api.trial(run_folder.parent / "trial_exp1", case=tmp_path)
+    case = load_case(tmp_path)
+    assert [a.what for a in case.attempts] == ["trial"]
+    assert {v.cause: v.status for v in case.attempts[0].verdicts} == {
+        "lr-too-high": "CONFIRMED",
+        "no-warmup": "REFUTED",
+    }
+    assert list(case.refuted) == ["no-warmup"]
+    assert "(trial)" in (tmp_path / "case.md").read_text(encoding="utf-8")
 
 
 def test_the_view_shows_each_pair(run_folder: Path) -> None:

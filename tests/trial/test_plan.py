@@ -33,7 +33,7 @@ def diagnosis(run_folder: Path) -> Diagnosis:
 
 def test_the_plan_of_the_toy(run_folder: Path) -> None:
     plan = api.plan_trial(run_folder, COMMAND)
-    assert [arm.id for arm in plan.arms] == ["control", "aa", "lr-too-high"]
+    assert [arm.id for arm in plan.arms] == ["control", "aa", "lr-too-high", "lr-too-high.further"]
     assert plan.rule.kind == "symptom"
     assert plan.rule.symptom == "not-finite"
     assert plan.rule.metric == "val/loss"
@@ -88,8 +88,17 @@ def test_two_remedies_that_are_one_change_are_one_arm(diagnosis: Diagnosis, run_
     lead = diagnosis.causes[0]
     twin = replace(lead, id="loss-scale-collapse", probability=0.4)
     plan = make_plan(replace(diagnosis, causes=(lead, twin)), str(run_folder), COMMAND, Wish())
-    assert [arm.cause for arm in plan.tried] == ["lr-too-high"]
+    assert {arm.cause for arm in plan.tried} == {"lr-too-high"}
     assert any("cannot tell them apart" in why for _, why in plan.left)
+
+
+def test_config_is_the_launch_script_or_the_settings_as_the_command_says(tmp_path: Path) -> None:
+    folder = toy_run(tmp_path / "exp1")
+    (folder / "run.sh").write_text("#!/bin/bash\npython train.py --config config.yaml --seed 7\n", encoding="utf-8")
+    plan = api.plan_trial(folder, COMMAND)
+    assert plan.command.config == str(folder / "config.yaml")
+    plan = api.plan_trial(folder, "bash {config}", Wish(sets=("run.seed=8",)))
+    assert plan.command.config == str(folder / "run.sh")
 
 
 def test_half_the_dose_lies_between(run_folder: Path) -> None:

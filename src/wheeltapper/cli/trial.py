@@ -13,6 +13,7 @@ from wheeltapper.errors import InputError
 
 if TYPE_CHECKING:
     from wheeltapper.trial.plan import TrialPlan
+    from wheeltapper.trial.read import Trial
 
 DESCRIPTION = """\
 Runs a training again, unchanged and with one thing changed, often enough to tell whether that thing is the
@@ -55,6 +56,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="KNOB=VALUE",
         dest="sets",
         help="an arm with this change; CAUSE:KNOB=VALUE ties it to a cause",
+    )
+    what.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH=FILE",
+        dest="files",
+        help="an arm with another version of a file, for causes in code; CAUSE:PATH=FILE ties it to a cause",
     )
     what.add_argument(
         "--placebo",
@@ -108,6 +117,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     where.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     out = parser.add_argument_group("what is written")
     out.add_argument("-o", "--output", metavar="DIR", help="the folder of the trial (default: trial_NAME)")
+    out.add_argument("--case", metavar="CASE", help="add the verdicts to this case file, or the one in this folder")
     form = out.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="the report as Markdown")
     form.add_argument("--html", metavar="FILE", help="the report as one page with paired curves")
@@ -171,7 +181,7 @@ def _search(args: argparse.Namespace) -> int:
         print("nothing was run", file=sys.stderr)
         return 3
     print(f"trial:  {folder}", file=sys.stderr)
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    before = signal.signal(signal.SIGTERM, _as_interrupt)  # a stop by the system is as clean as Ctrl-C
     engine = open_engine(args.engine, **dict(_pair(text) for text in args.engine_option))
 
     def say(line: str) -> None:
@@ -185,6 +195,8 @@ def _search(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nstopped; give the same command again to go on: what has run is not run again", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"{answer.text} ({answer.runs} runs)")
     return 0 if answer.culprits else 3
 
@@ -216,13 +228,15 @@ def _drive(args: argparse.Namespace, folder: Path, work: Any) -> int:
     from wheeltapper.trial.engines import open_engine
 
     options = dict(_pair(text) for text in args.engine_option)
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    before = signal.signal(signal.SIGTERM, _as_interrupt)  # a stop by the system is as clean as Ctrl-C
     try:
         with bars(sys.stderr) as show:
             work(open_engine(args.engine, **options), show)
     except KeyboardInterrupt:
         print(f"\nstopped; go on with: wheeltapper trial resume {folder}", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return _report(args, folder)
 
 
@@ -234,7 +248,8 @@ def _report(args: argparse.Namespace, folder: Path) -> int:
     from wheeltapper import api
     from wheeltapper.cli.output import write
 
-    trial = api.trial(folder)
+    trial = api.trial(folder, case=args.case)
+    _refuse_broken_command(trial)
     if args.json:
         from wheeltapper.report.json_out import dumps
         from wheeltapper.report.trial_pages import as_object
@@ -248,11 +263,24 @@ def _report(args: argparse.Namespace, folder: Path) -> int:
         from wheeltapper.report.terminal_trial import print_report
 
         print_report(trial, _console(args))
-    verdicts = trial.books.verdicts
-    answers = {
-        verdicts[a.id].answer if a.id in verdicts else "cannot-tell" for a in trial.plan.tried if a.kind == "remedy"
-    }
+    from wheeltapper.report.trial_view import answers_in
+
+    answers = set(answers_in(trial).values())
     return 0 if "confirmed" in answers else 1 if answers == {"refuted"} else 3
+
+
+def _refuse_broken_command(trial: Trial) -> None:
+    """A control that did not run once is no result but a mistake in the command; its own words say which."""
+    if trial.books.outcomes or trial.books.closed is None:
+        return
+    last = next((r for r in reversed(trial.records) if r["kind"] == "ended" and r.get("failed")), None)
+    if last is not None:
+        tail = [line for line in str(last.get("tail", "")).splitlines() if line.strip()][-5:]
+        words = "".join(f"\n  | {line}" for line in tail) or f"\n  {last.get('note', '')}"
+        raise InputError(
+            f"the command ended with exit code {last.get('code')} and left nothing to measure:{words}",
+            do=f"Try it by hand: sh {trial.folder}/arms/control/{str(last['job']).removeprefix('control-')}/command.sh",
+        )
 
 
 def _console(args: argparse.Namespace) -> Any:
@@ -273,7 +301,7 @@ def _wish(args: argparse.Namespace) -> Any:
         raise InputError("--steps must be more than 0.")
     gpus = args.gpus if args.gpus is not None else float(args.engine == "local" and bool(visible_gpus()))
     return Wish(
-        causes=tuple(args.cause), sets=tuple(args.sets), placebo=tuple(args.placebo), dose=args.dose, metric=args.metric,
+        causes=tuple(args.cause), sets=tuple(args.sets), files=tuple(args.files), placebo=tuple(args.placebo), dose=args.dose, metric=args.metric,
         better=args.better, symptom=args.symptom, steps=args.steps, repeats=args.repeats, delta=args.delta,
         alpha=args.alpha, config=args.config, cwd=args.cwd, cpus=args.cpus, gpus=gpus,
         memory=None if args.memory is None else size(args.memory),

@@ -39,9 +39,9 @@ class Change(_Strict, frozen=True):
 
 
 class Attempt(_Strict, frozen=True):
-    """One entry: a plan that was made, or a run that was held against it."""
+    """One entry: a plan that was made, a run that was held against it, or a trial."""
 
-    what: Literal["plan", "followup"]
+    what: Literal["plan", "followup", "trial"]
     date: str
     run: str
     hash: str
@@ -75,7 +75,7 @@ class CaseFile(_Strict, frozen=True):
                     once.add(verdict.cause)
                 elif verdict.status == "REFUTED":
                     out[verdict.cause] = f"{attempt.run}: {verdict.why}"
-                elif verdict.status == "FIXED":
+                elif verdict.status in ("FIXED", "CONFIRMED"):
                     out.pop(verdict.cause, None)
         return out
 
@@ -139,7 +139,7 @@ def case_markdown(case: CaseFile) -> str:
     if refuted:
         lines += ["Refuted so far:", "", *(f"- `{c}`: {_cell(why)}" for c, why in refuted.items()), ""]
     for number, attempt in enumerate(case.attempts, start=1):
-        kind = f"plan, option {attempt.option}" if attempt.what == "plan" else "followed up"
+        kind = {"plan": f"plan, option {attempt.option}", "followup": "followed up", "trial": "trial"}[attempt.what]
         lines += [f"## {number}. {attempt.date}: {_cell(attempt.run)} ({kind})", "", _cell(attempt.headline), ""]
         lines += _attempt_lines(attempt)
     return "\n".join(lines).rstrip() + "\n"
@@ -148,7 +148,7 @@ def case_markdown(case: CaseFile) -> str:
 def _attempt_lines(attempt: Attempt) -> Sequence[str]:
     out: list[str] = []
     for edit in attempt.edits:
-        told = f"{edit.old} → {edit.new}" if attempt.what == "plan" else f"planned {edit.old}, found {edit.new}"
+        told = f"planned {edit.old}, found {edit.new}" if attempt.what == "followup" else f"{edit.old} → {edit.new}"
         out.append(f"- `{edit.knob}`: {_cell(told)}")
     out += [f"- **{v.status}** `{v.cause}`: {_cell(v.why)}" for v in attempt.verdicts]
     if attempt.what == "followup":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from wheeltapper.report.text import clean, num, plural
 from wheeltapper.trial.measure import same_curve
 from wheeltapper.trial.model import Arm, Outcome, Rule
 from wheeltapper.trial.plan import TrialPlan
-from wheeltapper.trial.read import Trial
+from wheeltapper.trial.read import Trial, causes_in
 
 ANSWERS = {"confirmed": "confirmed", "refuted": "refuted", "cannot-tell": "cannot tell", "": "not compared"}
 SIGNS = {"confirmed": "✓", "refuted": "✗", "cannot-tell": "?", "": "·"}
@@ -128,7 +128,9 @@ def duration(seconds: float) -> str:
 def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
     plan, books = trial.plan, trial.books
     control = books.outcomes.get("control", {})
-    arms = tuple(_arm(trial, arm, control, charts) for arm in plan.tried)
+    # An arm that waits for another to be refuted, and was not needed, is not worth a line.
+    shown = [arm for arm in plan.tried if not arm.after or books.outcomes.get(arm.id)]
+    arms = tuple(_arm(trial, arm, control, charts) for arm in shown)
     closed = books.closed
     done = sum(len(by_seed) for by_seed in books.outcomes.values())
     state = f"{plural(done, 'run')}, {duration(books.seconds)} of machine time"
@@ -136,7 +138,7 @@ def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
     return TrialView(
         name=clean(plan.name, 120),
         folder=clean(str(trial.folder), 300),
-        headline=headline(arms, closed),
+        headline=headline(trial),
         state=clean(state, 300),
         facts=plan_rows(plan)[:-1],
         arms=arms,
@@ -146,15 +148,22 @@ def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
     )
 
 
-def headline(arms: Sequence[ArmView], closed: Mapping[str, object] | None) -> str:
+def answers_in(trial: Trial) -> dict[str, str]:
+    """The answer on each cause, and on each change that belongs to none."""
+    verdicts = trial.books.verdicts
+    out: dict[str, str] = {cause: verdict.answer for cause, verdict in causes_in(trial).items()}
+    for arm in trial.plan.tried:
+        if arm.kind == "remedy" and (arm.cause or arm.id) not in out:
+            out[arm.cause or arm.id] = verdicts[arm.id].answer if arm.id in verdicts else ""
+    return out
+
+
+def headline(trial: Trial) -> str:
+    closed, answers = trial.books.closed, answers_in(trial)
     if closed is not None and "culprits" in closed:
         return clean(closed["why"], 600)
-    named = [a for a in arms if a.kind == "remedy"]
-    by = {
-        answer: [a.cause or a.id for a in named if a.answer == answer]
-        for answer in ("confirmed", "refuted", "cannot-tell", "")
-    }
-    parts = [f"{ANSWERS[answer]}: {', '.join(ids)}" for answer, ids in by.items() if ids and answer]
+    by = {answer: [name for name, one in answers.items() if one == answer] for answer in ANSWERS if answer}
+    parts = [f"{ANSWERS[answer]}: {', '.join(names)}" for answer, names in by.items() if names]
     if not parts:
         return clean(f"nothing is decided: {closed['why']}" if closed else "nothing is decided yet", 300)
     return clean("; ".join(parts), 400)

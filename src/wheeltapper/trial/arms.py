@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
@@ -18,6 +20,11 @@ from wheeltapper.trial.model import Arm
 from wheeltapper.trial.protocol import Command, holes
 
 TRIED = 3  # causes tried unless asked for: the leading one and its two rivals
+# Knobs whose remedy is a guess of how far, not a value that the record tells.
+SCALES = {
+    "optimizer.lr", "optimizer.lr_d", "optimizer.weight_decay", "optimizer.eps", "clip.norm", "schedule.warmup",
+    "curriculum.steps",
+}  # fmt: skip
 LEAST = 0.05  # share from which a cause is worth an arm
 
 
@@ -27,6 +34,7 @@ class Wish:
 
     causes: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()  # "knob=value" or "cause-id:knob=value"
+    files: tuple[str, ...] = ()  # "path=replacement" or "cause-id:path=replacement"
     placebo: tuple[str, ...] = ()
     dose: bool = False
     metric: str | None = None
@@ -52,10 +60,10 @@ def arms_of(
     """One arm per cause with its single remedy, then what the user sets by hand."""
     arms: list[Arm] = []
     left: list[tuple[str, str]] = []
-    by_hand = [_set_arm(text, knobs) for text in wish.sets]
+    by_hand = [*(_set_arm(text, knobs) for text in wish.sets), *(_file_arm(text, command) for text in wish.files)]
     ranked = {cause.id: cause for cause in diagnosis.causes if cause.id != SOMETHING_ELSE}
     asked = [c for c in wish.causes if not any(arm.cause == c for arm in by_hand)]
-    if not wish.causes and not wish.sets:
+    if not wish.causes and not by_hand:
         asked = [cause.id for cause in ranked.values() if cause.probability >= LEAST]
     for cause_id in asked:
         if cause_id not in ranked:
@@ -76,6 +84,7 @@ def arms_of(
                 continue
             arms.append(made)
             arms += _doses(made) if wish.dose else []
+            arms += _further(made, diagnosis, command)
         else:
             left.append((cause_id, f"only the {TRIED} leading causes are tried unless it is asked for"))
     arms += by_hand
@@ -132,7 +141,27 @@ def _refuse_unreachable(arm: Arm, diagnosis: Diagnosis, command: Command) -> Non
 
 
 def _same_edits(a: Arm, b: Arm) -> bool:
-    return {(e.knob, str(e.new)) for e in a.edits} == {(e.knob, str(e.new)) for e in b.edits}
+    return bool(a.edits) and {(e.knob, str(e.new)) for e in a.edits} == {(e.knob, str(e.new)) for e in b.edits}
+
+
+def _further(arm: Arm, diagnosis: Diagnosis, command: Command) -> list[Arm]:
+    """The same knob changed about ten times further, run only if the first step is refuted: a rate a hundred times too
+    high breaks at half of it as well, and that would refute the remedy, not the cause."""
+    edit = arm.edits[0]
+    if len(arm.edits) != 1 or edit.knob not in SCALES or not all(_plain(v) and v > 0 for v in (edit.old, edit.new)):
+        return []
+    ratio = edit.new / edit.old
+    value = float(f"{edit.old * (ratio**4 if 0.2 < ratio < 5 else ratio**2):.3g}")
+    new: float = max(1, round(value)) if isinstance(edit.old, int) and isinstance(edit.new, int) else value
+    more = Edit(edit.knob, edit.old, new, "further the same way")
+    made = Arm(
+        f"{arm.id}.further", "dose", f"further, only if that is refuted ({edit_words((more,))})", arm.cause, (more,)
+    )
+    try:
+        _refuse_unreachable(made, diagnosis, command)
+    except InputError:
+        return []
+    return [replace(made, after=arm.id)]
 
 
 def _doses(arm: Arm) -> list[Arm]:
@@ -165,6 +194,30 @@ def _set_arm(text: str, knobs: Knobs | None) -> Arm:
     name = re.sub(r"[^\w.=+-]+", "_", f"{knob}={raw}")
     means = ("this change makes the difference", "this change makes none that matters")
     return Arm(cause or name, "remedy", edit_words((edit,)), cause, (edit,), means)
+
+
+def _file_arm(text: str, command: Command) -> Arm:
+    """An arm with another version of a file, from `path=replacement` or `cause:path=replacement`: for causes in code."""
+    match = re.fullmatch(r"(?:([a-z0-9-]+):)?([^=]+)=(.+)", text)
+    if match is None:
+        raise InputError(
+            f"--file {text!r} is not of the form PATH=REPLACEMENT.", do="For example: --file train.py=fixed.py."
+        )
+    cause, name, source = match.groups()
+    cwd = Path(command.cwd)
+    target = Path(os.path.normpath(cwd / name))
+    if not target.is_relative_to(cwd) or not target.is_file():
+        raise InputError(f"there is no file {name} in {cwd}.", do="Name one below the folder that the command runs in.")
+    if not Path(source).is_file():
+        raise InputError(f"there is no file {source}.")
+    if not command.isolated:
+        raise InputError("a file can only be replaced in a copy of the folder.", do="Leave {out} out of the command.")
+    if target.read_bytes() == Path(source).read_bytes():
+        raise InputError(f"{source} is the same as {name}: nothing would change.")
+    place = str(target.relative_to(cwd))
+    means = ("this change makes the difference", "this change makes none that matters")
+    ident = cause or re.sub(r"[^\w.+-]+", "_", f"{place}={Path(source).name}")
+    return Arm(ident, "remedy", f"{place} → {source}", cause, (), means, ((place, str(Path(source).resolve())),))
 
 
 def edit_words(edits: Sequence[Edit]) -> str:

@@ -94,6 +94,8 @@ class Arm:
     cause: str | None = None
     edits: tuple[Edit, ...] = ()
     means: tuple[str, str] = ("", "")  # if the symptom goes away; if it stays
+    files: tuple[tuple[str, str], ...] = ()  # (path below the working folder, the file that replaces it)
+    after: str = ""  # run only if this arm is refuted: the same knob, changed further
 
 
 @dataclass(frozen=True, slots=True)

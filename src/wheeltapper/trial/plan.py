@@ -149,7 +149,7 @@ def make_plan(
         aa=min(AA_PAIRS, len(seeds)),
         cost=Cost(
             None if pace is None else pace * (length - fork.step),
-            fewest=min(fewest, len(seeds)) * (1 + len(arms)) + 1,
+            fewest=min(fewest, len(seeds)) * (1 + sum(not arm.after for arm in arms)) + 1,
             most=len(seeds) * (1 + len(arms)) + min(AA_PAIRS, len(seeds)),
         ),
         seed_way=_seed_way(command_text, knobs, run.configs),
@@ -158,7 +158,7 @@ def make_plan(
         notes=_notes(rule, edits, diagnosis, length, metric.name),
         left=tuple(left),
         budget=wish.budget,
-        hashes=hashes_of(diagnosis, command, fork, wish.data),
+        hashes=hashes_of(diagnosis, command, fork, (*wish.data, *(source for arm in arms for _, source in arm.files))),
         headline=diagnosis.headline,
     )
 
@@ -178,7 +178,11 @@ def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
     if config is not None and not Path(config).is_file():
         raise InputError(f"there is no file {config}.", do="Name the config that the command takes with --config.")
     if "config" in named and config is None:
-        files = sorted({tree.file for tree in run.configs if editable(tree)})
+        own = [tree for tree in run.configs if editable(tree)]
+        # `bash {config}` means the launch script, `python train.py {config}` the file of settings.
+        started = text.split()[0].rsplit("/", 1)[-1] in ("sh", "bash", "zsh")
+        files = sorted({tree.file for tree in own if tree.file.endswith((".sh", ".bash")) == started})
+        files = files or sorted({tree.file for tree in own})
         if len(files) != 1:
             held = "no config file" if not files else f"{len(files)} config files: {', '.join(files)}"
             raise InputError(f"the run holds {held}.", do="Name the one that {config} stands for with --config FILE.")

@@ -68,6 +68,7 @@ class Setting:
     resume: str | None
     edits: tuple[Edit, ...]
     knobs: Mapping[str, Any]  # values of knobs that the command names, before the edits
+    files: tuple[tuple[str, str], ...] = ()  # replaced in the copy
 
 
 def holes(text: str) -> list[str]:
@@ -142,6 +143,9 @@ def prepare(
     if command.isolated:
         lay_out(cwd, folder / "work", (*command.leave_out, str(folder)))
         cwd = folder / "work"
+        for name, source in setting.files:
+            (cwd / name).unlink(missing_ok=True)  # it may be a link to the original
+            shutil.copy(source, cwd / name)
     config = _place_configs(command, edited, folder)
     _link_configs(command, folder)
     values: dict[str, Any] = {

@@ -14,6 +14,7 @@ import msgspec
 
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Evidence, Place
+from wheeltapper.remedy import case_file
 from wheeltapper.run.model import Run
 from wheeltapper.trial.ledger import LEDGER_FILE, Books, Record, books_of, read_ledger
 from wheeltapper.trial.model import Rule, Verdict
@@ -84,12 +85,38 @@ def tried(run: Run) -> tuple[tuple[str, Evidence], ...]:
     """(cause, evidence) of every trial of this run that reached a verdict."""
     out = []
     for trial in trials_of(run):
-        for arm in trial.plan.tried:
-            verdict = trial.books.verdicts.get(arm.id)
-            if verdict is None or arm.cause is None or arm.kind != "remedy" or verdict.answer == "cannot-tell":
-                continue
-            out.append((arm.cause, evidence_of(verdict, trial.plan.rule, trial.folder)))
+        for cause, verdict in causes_in(trial).items():
+            if verdict.answer != "cannot-tell":
+                out.append((cause, evidence_of(verdict, trial.plan.rule, trial.folder)))
     return tuple(out)
+
+
+def causes_in(trial: Trial) -> dict[str, Verdict]:
+    """What a trial says about each cause. Confirmed at any dose is confirmed; refuted is only what is so at all."""
+    out: dict[str, Verdict] = {}
+    verdicts = trial.books.verdicts
+    for arm in trial.plan.tried:
+        if arm.cause is None or arm.kind != "remedy" or arm.id not in verdicts:
+            continue
+        verdict = verdicts[arm.id]
+        for other in trial.plan.tried:
+            if other.after == arm.id and verdict.answer == "refuted":
+                more = verdicts.get(other.id)
+                undecided = Verdict("cannot-tell", f"{verdict.why} A larger change was not decided.", verdict.pairs)
+                verdict = undecided if more is None else more if more.answer != "cannot-tell" else undecided
+        out[arm.cause] = verdict
+    return out
+
+
+def tried_in(trial: Trial, date: str) -> case_file.Attempt:
+    """A trial as an entry of a case file: what each cause came to, and the edits that were tried."""
+    verdicts = tuple(
+        case_file.Verdict(cause, verdict.answer.upper().replace("-", " "), verdict.why)
+        for cause, verdict in causes_in(trial).items()
+    )
+    edits = tuple(case_file.Change(e.knob, e.old, e.new) for arm in trial.plan.tried for e in arm.edits)
+    source = next(iter(trial.plan.hashes.get("config", {}).values()), None) or ""
+    return case_file.Attempt("trial", date, trial.plan.run, source, trial.plan.headline, "", edits, verdicts)
 
 
 def evidence_of(verdict: Verdict, rule: Rule, folder: Path) -> Evidence:
