@@ -202,6 +202,9 @@ def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys
     assert "| **REFUTED** | `lr-too-high` |" in capsys.readouterr().out
     assert main(["followup", str(new), "--plan", str(out), "--json", "--no-record"]) == 1
     assert msgspec.json.decode(capsys.readouterr().out)["issues"][0]["status"] == "REFUTED"
+    page = tmp_path / "page.html"
+    assert main(["followup", str(new), "--plan", str(out), "--html", str(page), "--no-record"]) == 1
+    assert 'class="band"' in page.read_text(), "the promises are drawn over the curves"
     assert main(["lessons", str(out)]) == 0
     shown = capsys.readouterr().out
     assert "REFUTED lr-too-high" in shown

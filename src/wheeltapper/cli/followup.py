@@ -33,6 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON")
     how.add_argument("--markdown", action="store_true", help="Markdown, to paste into an issue")
+    how.add_argument("--html", metavar="FILE", help="one self-contained page, curves with the promises drawn in")
     parser.add_argument("--no-record", action="store_true", help="do not add the result to the case file")
     add_look_options(parser)
 
@@ -49,6 +50,10 @@ def run(args: argparse.Namespace) -> int:
         from wheeltapper.report.json_out import dumps
 
         write(dumps(followup_object(result)), args.output)
+    elif args.html:
+        from wheeltapper.report.html import followup_page
+
+        write(followup_page(followup_view(result, charts=True)), args.html)
     elif args.markdown:
         from wheeltapper.report.markdown_fix import render_followup
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wheeltapper.config.edited import same
-from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
 from wheeltapper.remedy.fix import run_hash, settings_of
 from wheeltapper.remedy.plan import Band, Issue, Plan, PlannedEdit, SignThen, Warn
@@ -64,11 +64,9 @@ class IssueCheck:
 class Followup:
     """The whole answer."""
 
-    run: str
-    hash: str
-    verdict: str
-    headline: str
+    diagnosis: Diagnosis
     plan: Plan
+    hash: str
     edits: tuple[EditCheck, ...]
     promises: tuple[PromiseCheck, ...]
     issues: tuple[IssueCheck, ...]
@@ -76,6 +74,18 @@ class Followup:
     fresh: tuple[str, ...]  # ill signs that the old run did not have
     also: tuple[str, ...]  # settings that changed beside the plan
     todo: tuple[str, ...]
+
+    @property
+    def run(self) -> str:
+        return self.diagnosis.run.name
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.diagnosis.verdict
+
+    @property
+    def headline(self) -> str:
+        return self.diagnosis.headline
 
     @property
     def outcome(self) -> Literal["kept", "broken", "not yet"]:
@@ -108,20 +118,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
     todo = _todo(diagnosis, plan, edits, issues, promises, stale)
-    return Followup(
-        run.name,
-        run_hash(run),
-        diagnosis.verdict,
-        diagnosis.headline,
-        plan,
-        edits,
-        promises,
-        issues,
-        rung,
-        fresh,
-        also,
-        todo,
-    )
+    return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rung, fresh, also, todo)
 
 
 def _also(run: Run, plan: Plan) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from wheeltapper.remedy.fix import Fix, file_names
 from wheeltapper.remedy.followup import EditCheck, Followup
 from wheeltapper.remedy.options import Option
 from wheeltapper.remedy.plan import Band, Plan, Warn
+from wheeltapper.report.curves import Chart
+from wheeltapper.report.fix_charts import charts_with
 from wheeltapper.report.text import clean, num, percent, position
 from wheeltapper.report.view import VERDICT_WORDS, Row, base_of, nearer, places_of, value_words
 
@@ -112,10 +114,11 @@ class FixView:
     notes: tuple[str, ...]
     commands: tuple[str, ...]
     plan: PlanView | None
+    charts: tuple[Chart, ...] = ()
 
 
-def fix_view(fix: Fix, folder: str | None = None) -> FixView:
-    """The view of a fix. `folder`: where it is written, for the commands."""
+def fix_view(fix: Fix, folder: str | None = None, *, charts: bool = False) -> FixView:
+    """The view of a fix. `folder`: where it is written, for the commands; charts only where they are drawn."""
     d = fix.diagnosis
     base = base_of(d.run)
     view = FixView(
@@ -139,7 +142,7 @@ def fix_view(fix: Fix, folder: str | None = None) -> FixView:
         plan=plan_view(fix.plan) if fix.plan is not None else None,
     )
     near: FixView = nearer(view, base)
-    return replace(near, commands=commands_of(fix, folder))
+    return replace(near, commands=commands_of(fix, folder), charts=charts_with(d, fix.plan) if charts else ())
 
 
 def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
@@ -248,17 +251,17 @@ class FollowupView:
     fresh: tuple[str, ...]
     also: tuple[str, ...]
     todo: tuple[str, ...]
+    charts: tuple[Chart, ...] = ()
 
 
 OUTCOME_WORDS = {"kept": "As planned", "broken": "Not as planned", "not yet": "Too early to tell"}
 
 
-def followup_view(result: Followup) -> FollowupView:
-    verdict: Verdict = result.verdict  # type: ignore[assignment]
+def followup_view(result: Followup, *, charts: bool = False) -> FollowupView:
     return FollowupView(
         name=clean(result.run, 120),
-        verdict=verdict,
-        verdict_words=VERDICT_WORDS[verdict],
+        verdict=result.verdict,
+        verdict_words=VERDICT_WORDS[result.verdict],
         headline=clean(result.headline),
         outcome=result.outcome,
         outcome_words=OUTCOME_WORDS[result.outcome],
@@ -269,6 +272,7 @@ def followup_view(result: Followup) -> FollowupView:
         fresh=tuple(clean(f) for f in result.fresh),
         also=tuple(clean(a) for a in result.also),
         todo=tuple(clean(t, 800) for t in result.todo),
+        charts=charts_with(result.diagnosis, result.plan) if charts else (),
     )
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from wheeltapper import __version__
 from wheeltapper.report.curves import Chart
-from wheeltapper.report.fix_view import FixView
+from wheeltapper.report.fix_view import PROMISE_SIGNS, FixView, FollowupView
 from wheeltapper.report.svg import draw
 from wheeltapper.report.text import plural
 from wheeltapper.report.view import RunView
@@ -63,3 +63,9 @@ def fix_page(view: FixView) -> str:
     """The before-and-after page of a fix."""
     template = environment().get_template("fix.html.j2")
     return template.render(view=view, version=__version__, signs=SIGNS).lstrip()
+
+
+def followup_page(view: FollowupView) -> str:
+    """The page of a follow-up."""
+    template = environment().get_template("followup.html.j2")
+    return template.render(view=view, version=__version__, promise_signs=PROMISE_SIGNS).lstrip()
