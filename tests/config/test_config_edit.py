@@ -520,3 +520,12 @@ def test_text_becomes_a_number() -> None:
     tree = parse_text("train:\n  eta_min: 1e-6 # low\n", "f.yml", "yaml")
     [edited] = plan_edits([tree], [Edit("train.eta_min", "1e-6", 1e-6)])
     assert edited.after == "train:\n  eta_min: 1.0e-6 # low\n"
+
+
+def test_a_switch_with_two_names() -> None:
+    tree = parse_text("python t.py --auto-resume --lr 1\n", "run.sh", "shell")
+    both = {"auto_resume": "--auto-resume/--no-auto-resume"}
+    [edited] = plan_edits([tree], [Edit("resume.auto", True, False)], options=both)
+    assert edited.after == "python t.py --no-auto-resume --lr 1\n"
+    [back] = plan_edits([parse_text(edited.after, "run.sh", "shell")], [Edit("resume.auto", False, True)], options=both)
+    assert back.after == tree.text

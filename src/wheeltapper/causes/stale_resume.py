@@ -37,7 +37,7 @@ import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._settings import number, updates
-from wheeltapper.finding import Evidence, Place, Remedy
+from wheeltapper.finding import Edit, Evidence, Place, Remedy
 from wheeltapper.run.model import Segment, Series
 from wheeltapper.signals.statistics import noise_of
 
@@ -144,6 +144,10 @@ def _interval(case: Case) -> float | None:
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
+    if _foreign(case):
+        edits = (Edit("resume.auto", True, False, "begins anew"),) if case.knob("resume.auto") is True else ()
+        text = "Start anew: with the automatic resume off, or in an empty folder."
+        return (Remedy(text, edits, "safe", "the first epoch is the first one, and the loss falls from there"),)
     return (
         Remedy(
             "Resume from the newest whole checkpoint.",

@@ -62,7 +62,8 @@ def plan_edits(
 ) -> list[Edited]:
     """The files with all edits made, or RefusedEdit. `configs` and `run_formats` are those of a Run.
 
-    `options` are the settings that the program's code declares, name to flag; `scale` converts units.
+    `options` are the settings that the program's code declares, name to flag (`--amp/--no-amp` for a switch with
+    two names); `scale` converts units.
     """
     work = _Work(configs, dialect, run_formats, version, options or {}, scale or Scale())
     agreed = _agreed(edits)
@@ -270,7 +271,7 @@ class _Work:
             key = NewKey(tree, leaf.path, mine.unit if mine else None)
             if self._insert(edit, key, new):  # the merged block is shared: only this section is to change
                 return
-        splices = removals(tree, leaf) if new is None else replacements(tree, leaf, edit.knob, mine, new)
+        splices = removals(tree, leaf) if new is None else replacements(tree, leaf, edit.knob, mine, new, self.options)
         try:
             for splice in splices:
                 if self._try(edit, tree, splice):

@@ -67,12 +67,13 @@ def _option(key: NewKey, words: list[Word], text: str, value: Any, dialect: str)
     flag = key.flag or _flag(name, flags, dialect)
     if flag is None:
         return None
+    on, _, off = flag.partition("/")
     if isinstance(value, bool):
         if key.flag is not None:
-            return flag if value else None
+            return on if value else off or None
         return f"{flag}={value}"
     joined = dialect in _EQUALS or (flags and all(_JOINED.match(raw) for raw in flags))
-    return f"{flag}{'=' if joined else ' '}{spell(value, None, 'shell')}"
+    return f"{on}{'=' if joined else ' '}{spell(value, None, 'shell')}"
 
 
 def _flag(name: str, flags: list[str], dialect: str) -> str | None:

@@ -7,7 +7,7 @@ candidates are offered in the order of likelihood; edit.py keeps the first that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,14 +51,21 @@ def not_a_literal(leaf: Leaf) -> str | None:
     return None
 
 
-def replacements(tree: ConfigTree, leaf: Leaf, knob: str, mine: KnobValue | None, new: Any) -> Iterator[Splice]:
+def replacements(
+    tree: ConfigTree,
+    leaf: Leaf,
+    knob: str,
+    mine: KnobValue | None,
+    new: Any,
+    options: Mapping[str, str] | None = None,
+) -> Iterator[Splice]:
     """Ways to write the new value in the place of this leaf (and of its list, or of its partner)."""
     leaf = _source_of(tree, leaf)
     if isinstance(new, (list, tuple)):
         yield from _list(tree, leaf, new)
         return
     if _is_flag(tree, leaf):
-        yield from _flag(tree, leaf, knob, new)
+        yield from _flag(tree, leaf, knob, new, options or {})
         return
     whole = _whole(leaf, knob)
     for value in _candidates(leaf, knob, mine, new):
@@ -178,7 +185,7 @@ def _is_flag(tree: ConfigTree, leaf: Leaf) -> bool:
     return tree.format in ("shell", "argv") and leaf.raw.startswith("-") and leaf.value is True
 
 
-def _flag(tree: ConfigTree, leaf: Leaf, knob: str, new: Any) -> Iterator[Splice]:
+def _flag(tree: ConfigTree, leaf: Leaf, knob: str, new: Any, options: Mapping[str, str]) -> Iterator[Splice]:
     start, end = _span(leaf)
     if knob == "precision":
         name = leaf.raw.lstrip("-").lower()
@@ -186,9 +193,14 @@ def _flag(tree: ConfigTree, leaf: Leaf, knob: str, new: Any) -> Iterator[Splice]
             made = leaf.raw.lower().replace(name, new)
             yield Splice((leaf.path, (*leaf.path[:-1], new)), ((start, end, made),))
         return
-    if new is False:
-        if leaf.raw.startswith("--no-"):
-            yield Splice((leaf.path,), ((start, end, "--" + leaf.raw[5:]),))
+    name = str(leaf.path[-1])
+    plain = name.removeprefix("no_")
+    on, _, off = options.get(plain, "").partition("/")
+    if off and isinstance(new, bool):  # a switch with two names: leaving it out would give its default
+        other = off if leaf.raw == on else on
+        path = (*leaf.path[:-1], other.lstrip("-").replace("-", "_"))
+        yield Splice((leaf.path, path), ((start, end, other),))
+    elif new is False or (new is True and name != plain):
         yield Splice((leaf.path,), ((*whole_option(tree.text or "", start, end), ""),))
 
 

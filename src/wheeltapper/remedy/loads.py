@@ -101,7 +101,14 @@ def scale_of(run: Run) -> Scale:
 def declared_options(run: Run) -> dict[str, str]:
     """The command-line options that the run's own script declares, name to flag."""
     code = _script(run)
-    return {} if code is None else {one.name: one.flag for one in _flags(code)}
+    return {} if code is None else {one.name: _both_names(one) for one in _flags(code)}
+
+
+def _both_names(option: Option) -> str:
+    """`--amp/--no-amp` for a switch of argparse that has two names, as click writes it."""
+    action = argument(option.node, "action") if isinstance(option.node, ast.Call) else None
+    two = action is not None and "BooleanOptionalAction" in ast.unparse(action)
+    return f"{option.flag}/--no-{option.flag[2:]}" if two and "/" not in option.flag else option.flag
 
 
 def _script(run: Run) -> Code | None:
@@ -170,8 +177,9 @@ def _options(edited: Edited, after: ConfigTree, run: Run) -> Check:
     if not known:
         return Check(name, None, "the script declares no options that could be read: not tried")
     for change in edited.changes:
-        option = known.get(change.key) or known.get(change.key.split(".")[0])
-        if change.new is None and option is not None and option.default is True:
+        option = known.get(change.key.removeprefix("no_")) or known.get(change.key.split(".")[0])
+        other = any(f"no_{change.key}" == one.key and one.new for one in edited.changes)
+        if change.new is None and option is not None and option.default is True and not other:
             return Check(name, False, f"without {option.flag} it is on all the same: that is its default")
         if change.new is None or change.key.startswith(("var.", "env.", "launcher.")):
             continue

@@ -293,9 +293,19 @@ def _switches(view: View, found: Found) -> None:
     resume = _last(view, "resume")
     if resume is not None and resume.value is True:
         found.give("resume.auto", True, resume)
+    _negated(view, found)
     pretrained = _last(view, "pretrained")
     if pretrained is not None and pretrained.value is True and "finetune.from" not in found:
         found.give("finetune.from", "pretrained", pretrained)
+
+
+def _negated(view: View, found: Found) -> None:
+    """`--no-auto-resume`: argparse's and click's way to turn a switch off."""
+    for path, leaf in view.plain():
+        name = path[-1].lower().replace("-", "_")
+        meant = _NAMES.get(name.removeprefix("no_")) if name.startswith("no_") and leaf.value is True else None
+        if meant is not None and KNOBS[meant[0]].kind == "bool" and meant[0] not in found:
+            found.give(meant[0], False, leaf)
 
 
 _PRECISIONS = (
