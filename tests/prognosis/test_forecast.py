@@ -65,7 +65,7 @@ REFUSED = {
             "val/accuracy": [0.1 + 0.01 * i for i in range(30)],
             "lr": [1e-3 * (1 + float(np.cos(np.pi * i / 100))) for i in range(30)],
         },
-        "still ahead",
+        "a forecast begins at 35%",
     ),
     "few": ({"val/accuracy": [0.1, 0.2, 0.3, 0.35]}, "ten are the least"),
     "worsening": ({"val/accuracy": [0.5 - 0.01 * i for i in range(30)]}, "does not improve"),
@@ -124,3 +124,29 @@ def test_a_target_of_a_run_that_is_over_or_of_nothing() -> None:
     assert "val/accuracy" in told.why
     with pytest.raises(InputError):
         goal_of("0.8")
+
+
+def annealed(seed: int, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    """A loss whose floor is proportional to the learning rate, under a cosine: the end gains what the start cannot show."""
+    rate = 0.5 * (1 + np.cos(np.pi * np.arange(n) / n))
+    rng = np.random.default_rng(seed)
+    area = np.cumsum(rate) / rate.sum()
+    return rate, 1.0 + 0.6 * (area + 0.02) ** -0.5 + 0.8 * rate + 0.01 * rng.standard_normal(n)
+
+
+def test_under_a_decay_the_band_reaches_to_the_better_side_and_covers() -> None:
+    covered = []
+    for seed in range(20):
+        rate, loss = annealed(seed)
+        run = make_run({"val/loss": loss[:66].tolist(), "lr": rate[:66].tolist()}, facts={"total_steps": 99})
+        told = forecast(Signals(run))
+        assert isinstance(told, Forecast)
+        assert told.middle[-1] - told.low[-1] > told.high[-1] - told.middle[-1]
+        covered.append(told.low[-1] <= float(np.median(loss[-3:])) <= told.high[-1])
+    assert np.mean(covered) >= 0.85
+
+
+def test_early_in_a_decay_it_refuses() -> None:
+    rate, loss = annealed(1)
+    run = make_run({"val/loss": loss[:45].tolist(), "lr": rate[:45].tolist()}, facts={"total_steps": 99})
+    assert isinstance(forecast(Signals(run)), Unknown)
