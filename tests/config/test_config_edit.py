@@ -370,7 +370,12 @@ def test_what_shares_the_text_is_named() -> None:
         ("toml", "a = 1\nbad = 2\n", "bad", "a = 1\n"),
         ("python", "d = dict(a=1, bad=2, b=3)\n", "d.bad", "d = dict(a=1, b=3)\n"),
         ("shell", "python t.py --a 1 --bad 2 --b 3\n", "bad", "python t.py --a 1 --b 3\n"),
-        ("shell", "python t.py \\\n  --a 1 \\\n  --bad '2' \\\n  --b 3\n", "bad", "python t.py \\\n  --a 1 \\\n  --b 3\n"),
+        (
+            "shell",
+            "python t.py \\\n  --a 1 \\\n  --bad '2' \\\n  --b 3\n",
+            "bad",
+            "python t.py \\\n  --a 1 \\\n  --b 3\n",
+        ),
         ("shell", "python t.py \\\n  --a 1 \\\n  --bad=2\n", "bad", "python t.py \\\n  --a 1\n"),
     ],
 )
@@ -529,3 +534,15 @@ def test_a_switch_with_two_names() -> None:
     assert edited.after == "python t.py --no-auto-resume --lr 1\n"
     [back] = plan_edits([parse_text(edited.after, "run.sh", "shell")], [Edit("resume.auto", False, True)], options=both)
     assert back.after == tree.text
+
+
+def test_what_hydra_composed_is_overridden_and_not_edited() -> None:
+    """A change of .hydra/config.yaml reaches no run: it is written anew each time."""
+    composed = parse_text(
+        "optim:\n  lr: 0.1\n  betas: [0.9, 0.99]\nhydra:\n  run: {dir: x}\n", "out/.hydra/config.yaml", "yaml"
+    )
+    with pytest.raises(RefusedEdit, match="only what the run printed"):
+        plan_edits([composed], [Edit("optimizer.lr", 0.1, 0.2)])
+    script = parse_text("python train.py data=big \\\n  trainer.gpus=8\n", "run.sh", "shell")
+    [edited] = plan_edits([composed, script], [Edit("optimizer.lr", 0.1, 0.2)], dialect="hydra")
+    assert edited.after == "python train.py data=big \\\n  trainer.gpus=8 \\\n  optim.lr=0.2\n"

@@ -41,13 +41,14 @@ from wheeltapper.config.units import Scale, convert
 from wheeltapper.errors import RefusedEdit
 from wheeltapper.finding import Edit
 
+RECORDS = {".hydra", "lightning_logs", "wandb", "mlruns"}  # folders of what a run left; nothing is started from them
 __all__ = ["Change", "Edited", "RefusedEdit", "editable", "plan_edits", "same"]
 
 
 def editable(tree: ConfigTree) -> bool:
     """A file its author wrote, and not what a run printed or saved."""
     kept = tree.text is not None and tree.format in FORMATS and tree.format != "namespace"
-    return kept and rank(tree) < 2 and tree.kind != "W&B config"
+    return kept and rank(tree) < 2 and tree.kind != "W&B config" and not RECORDS & set(PurePath(tree.file).parts)
 
 
 def plan_edits(

@@ -35,6 +35,7 @@ def new_keys(
 ) -> Iterator[NewKey]:
     """Places that the framework's table or the program's own code knows, the surest first."""
     yield from _by_table(edit, trees, dialect, version)
+    yield from _by_override(edit, shown, trees, dialect)
     yield from _by_code(edit, shown, trees, options)
 
 
@@ -73,6 +74,19 @@ def _exists(key: Key, version: str | None) -> bool:
     if version is None:
         return key.until is None
     return (key.since is None or key.since <= version) and (key.until is None or version <= key.until)
+
+
+def _by_override(
+    edit: Edit, shown: KnobValue | None, trees: Sequence[ConfigTree], dialect: ModuleType
+) -> Iterator[NewKey]:
+    """Hydra takes any key of its composed config on the command line: `optim.lr=0.1`."""
+    leaf = shown.leaf if shown is not None else None
+    if dialect.NAME != "hydra" or leaf is None or shown is None:
+        return
+    path = leaf.path[:-1] if isinstance(edit.new, (list, tuple)) and isinstance(leaf.path[-1], int) else leaf.path
+    for tree in trees:
+        if tree.kind == "command" and tree.format in ("shell", "argv"):
+            yield NewKey(tree, path, shown.unit)
 
 
 def _by_code(
