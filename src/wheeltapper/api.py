@@ -130,8 +130,16 @@ def fix(
             f"{path} holds {len(diagnoses)} runs.",
             do=f"Say which with --run NAME, out of: {_names([d.run for d in diagnoses])}; or give its own folder.",
         )
-    refuted = load_case(Path(case)).refuted if case is not None else {}
-    return make_fix(diagnoses[0], option=option, keep=keep, refuted=refuted, wanted=wanted, made=_today())
+    refuted, confirmed = ({}, frozenset()) if case is None else _known(Path(case))
+    return make_fix(
+        diagnoses[0], option=option, keep=keep, refuted=refuted, confirmed=confirmed, wanted=wanted, made=_today()
+    )
+
+
+def _known(case: Path) -> tuple[dict[str, str], frozenset[str]]:
+    """What earlier attempts refuted, and what a trial confirmed."""
+    history = load_case(case)
+    return history.refuted, history.confirmed
 
 
 def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path]:

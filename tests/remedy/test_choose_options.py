@@ -12,6 +12,7 @@ from wheeltapper import api
 from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis, RankedCause
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
+from wheeltapper.remedy.case_file import Attempt, CaseFile, Verdict
 from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
 from wheeltapper.remedy.options import options_of
@@ -231,3 +232,12 @@ def test_a_suspected_cause_is_tried_only_where_it_is_likelier_than_the_rest_or_a
         make_fix(found, wanted="no-such")
     even = make_fix(diagnosis(replace(weak, probability=0.55)))
     assert [(t.how, t.cause) for t in even.choice.by("try")] == [("try", "lr-too-high")]
+
+
+def test_what_a_trial_confirmed_is_treated_as_proved() -> None:
+    found = diagnosis(cause("lr-too-high", 0.2, HALVE), cause("weight-decay-too-strong", 0.3, DECAY))
+    assert not choose(found).edits
+    choice = choose(found, confirmed={"lr-too-high"})
+    assert [(t.cause, t.how, t.proved) for t in choice.treatments if t.edits] == [("lr-too-high", "apply", True)]
+    case = CaseFile(1, "a", (Attempt("trial", "d", "r", "h", verdicts=(Verdict("lr-too-high", "CONFIRMED"),)),))
+    assert case.confirmed == {"lr-too-high"}

@@ -79,6 +79,12 @@ class CaseFile(_Strict, frozen=True):
                     out.pop(verdict.cause, None)
         return out
 
+    @property
+    def confirmed(self) -> frozenset[str]:
+        """Causes that a trial confirmed, and nothing refuted since."""
+        told = {v.cause: v.status for a in self.attempts for v in a.verdicts if v.status in ("CONFIRMED", "REFUTED")}
+        return frozenset(cause for cause, status in told.items() if status == "CONFIRMED")
+
 
 def load_case(path: str | Path) -> CaseFile:
     """A case by its file, or by the folder that holds it."""

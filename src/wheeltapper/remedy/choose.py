@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -100,14 +100,15 @@ def choose(
     *,
     keep: Sequence[str] = (),
     refuted: Mapping[str, str] | None = None,
+    confirmed: Collection[str] = (),
     wanted: str | None = None,
 ) -> Choice:
     """The remedies to use.
 
-    `keep`: knobs that must stay. `refuted`: causes that earlier attempts ruled out, and how. `wanted`: a suspected
-    cause that the user wants to try; then nothing else that is unproved is changed.
+    `keep`: knobs that must stay. `refuted`: causes that earlier attempts ruled out, and how; `confirmed`: causes that
+    a trial proved. `wanted`: a suspected cause that the user wants to try; then nothing else that is unproved is changed.
     """
-    book = _Book(diagnosis, pins(keep, diagnosis))
+    book = _Book(diagnosis, pins(keep, diagnosis), confirmed)
     ranked = [c for c in diagnosis.causes if c.id != SOMETHING_ELSE]
     if wanted is not None and wanted not in {c.id for c in ranked}:
         raise InputError(
@@ -144,7 +145,8 @@ def _treat(
 
     `aside`: the user tries another cause; only what is proved is treated beside it.
     """
-    sure = _proved(cause, book.diagnosis) if aside else _sure(cause, book.diagnosis)
+    proved = book.proves(cause)
+    sure = proved or (not aside and (cause.grade == "is-p" or cause.probability >= SURE))
     left: list[Left] = []
     by_hand: tuple[Remedy, tuple[Edit, ...]] | None = None
     for remedy in cause.remedies:
@@ -169,20 +171,11 @@ def _treat(
     return _treatment(cause, "open", nothing, book, ()), left
 
 
-def _sure(cause: RankedCause, diagnosis: Diagnosis) -> bool:
-    """Proved, or likely enough. What code or settings prove is there, however much of the curve it explains."""
-    return cause.grade == "is-p" or cause.probability >= SURE or _proved(cause, diagnosis)
-
-
-def _proved(cause: RankedCause, diagnosis: Diagnosis) -> bool:
-    return cause.grade == "is" or any(_is_defect(f) and f.id in cause.explains for f in diagnosis.findings)
-
-
 def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
     shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
     places = _lines(p for e in shown for p in e.places)
     seen = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
-    proved = _proved(cause, book.diagnosis)
+    proved = book.proves(cause)
     return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, seen, cause.trial)
 
 
@@ -243,12 +236,19 @@ def _lines(places: Iterable[Place]) -> tuple[Place, ...]:
 class _Book:
     """What an edit is held against: the settings now, what the code does not read, and the user's pins."""
 
-    def __init__(self, diagnosis: Diagnosis, pinned: Sequence[str]) -> None:
+    def __init__(self, diagnosis: Diagnosis, pinned: Sequence[str], confirmed: Collection[str]) -> None:
         self.diagnosis = diagnosis
+        self.confirmed = confirmed
         self.pinned = pinned
         self.knobs: Knobs | None = Signals(diagnosis.run).maybe("knobs")
         self.unread = [f for f in diagnosis.findings if f.id in UNREAD]
         self.deaf = [(f, pattern) for f in diagnosis.findings for pattern in DEAF.get(f.id, ())]
+
+    def proves(self, cause: RankedCause) -> bool:
+        """By arithmetic, by code or settings, or by a trial. What they prove is there, however little it explains."""
+        if cause.grade == "is" or cause.id in self.confirmed:
+            return True
+        return any(_is_defect(f) and f.id in cause.explains for f in self.diagnosis.findings)
 
     def usable(self, edits: Sequence[Edit], done: Sequence[Treatment]) -> tuple[tuple[Edit, ...], str, bool]:
         """The edits that can be made; else why not, and whether the setting can be reached by config at all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal
@@ -59,11 +59,14 @@ def make_fix(
     option: Letter | None = None,
     keep: Sequence[str] = (),
     refuted: Mapping[str, str] | None = None,
+    confirmed: Collection[str] = (),
     wanted: str | None = None,
     made: str = "",
 ) -> Fix:
-    """The fix of one run. `refuted`: causes that earlier attempts ruled out; `made`: the date for the plan."""
-    choice = choose(diagnosis, keep=keep, refuted=refuted, wanted=wanted) if diagnosis.verdict == "ill" else Choice()
+    """The fix of one run. `made`: the date for the plan; the rest is as `choose` takes it."""
+    choice = Choice()
+    if diagnosis.verdict == "ill":
+        choice = choose(diagnosis, keep=keep, refuted=refuted, confirmed=confirmed, wanted=wanted)
     if diagnosis.verdict == "sound":
         return Fix(diagnosis, "nothing", "Nothing to fix: nothing is wrong that this record can show", choice)
     if diagnosis.verdict == "cannot-tell":

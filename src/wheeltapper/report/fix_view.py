@@ -299,8 +299,10 @@ def attempts_of(case: CaseFile) -> Sequence[AttemptView]:
 
 
 def _attempt(number: int, attempt: Attempt) -> AttemptView:
-    kind = f"plan, option {clean(attempt.option, 4)}" if attempt.what == "plan" else "followed up"
-    arrow = "{} → {}" if attempt.what == "plan" else "planned {}, found {}"
+    kind = {"plan": f"plan, option {clean(attempt.option, 4)}", "followup": "followed up", "trial": "trial"}[
+        attempt.what
+    ]
+    arrow = "planned {}, found {}" if attempt.what == "followup" else "{} → {}"
     promises = ""
     if attempt.what == "followup":
         promises = f"promises: {attempt.kept} kept, {len(attempt.broken)} broken, {attempt.waiting} not yet testable"
