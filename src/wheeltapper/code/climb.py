@@ -28,6 +28,8 @@ class Walk:
     flow: Flow
     inert: frozenset[str]
     whole: bool = False  # follow boxes here instead of asking for their cached trace
+    to_first_act: bool = False
+    done: bool = False
     out: Trace = field(default_factory=Trace)
     queue: list[tuple[Rest, Form]] = field(default_factory=list)
     seen: set[tuple[Rest, Form]] = field(default_factory=set)
@@ -38,11 +40,12 @@ class Walk:
             self.rest(rest, form)
         for node, form in starts:
             self.climb(node, form)
-        while self.queue:
+        while self.queue and not self.done:
             rest, form = self.queue.pop()
             if form == "box" and not self.whole and not self.inert:
                 done = self.flow.box_trace(rest)
-                self.out.acts += done.acts
+                for where, why in done.acts:
+                    self.acts(where, why)
                 self.out.shows += done.shows
                 self.out.rests |= done.rests
             else:
@@ -63,6 +66,8 @@ class Walk:
     def read(self, rest: Rest, form: Form) -> None:
         program = self.flow.program
         for node in list(program.reads.get(rest, [])):
+            if self.done:
+                return
             self.climb(node, form)
         if rest[0] == "f":
             for alias in self.flow.aliases.get(rest[1], ()):
@@ -112,6 +117,7 @@ class Walk:
 
     def acts(self, node: ast.AST, why: str) -> None:
         self.out.acts.append((node, why))
+        self.done = self.done or (self.to_first_act and not why.startswith("decides"))
 
     # -- climbing -------------------------------------------------------------------------------
 

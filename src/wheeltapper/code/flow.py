@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from wheeltapper.code import vocabulary as words
 from wheeltapper.code.climb import Walk
-from wheeltapper.code.program import Program, Rest, callee, dotted_name
+from wheeltapper.code.program import Func, Program, Rest, callee, dotted_name
 from wheeltapper.code.trace import Form, Trace, base_of
 
 
@@ -32,6 +32,9 @@ class Flow:
     _dicts: dict[str, ast.Dict] = field(default_factory=dict)
     _owners: dict[str, set[Rest]] = field(default_factory=dict)
     _tracing: set[str] = field(default_factory=set)
+    _held: dict[str, set[Rest]] = field(default_factory=dict)  # (kind, name) of everything an owner rests in
+    _targets: dict[ast.Call, tuple[list[Func], bool]] = field(default_factory=dict)
+    _box_fields: tuple[int, set[str]] = field(default_factory=lambda: (0, set()))  # names of fields that are boxes, at that number of boxes
 
     def __post_init__(self) -> None:
         self.starts_programs = any(name in self.program.calls for name in words.STARTS_PROGRAMS) or any(
@@ -45,12 +48,15 @@ class Flow:
         starts: Sequence[tuple[ast.expr, Form]],
         rests: Sequence[tuple[Rest, Form]] = (),
         inert: frozenset[str] = frozenset(),
+        *,
+        to_first_act: bool = False,
     ) -> Trace:
         """Follow expressions (and everything read from `rests`) to their ends.
 
-        `inert` names methods that neither change nor use the thing they are called on.
+        `inert` names methods that neither change nor use the thing they are called on. `to_first_act`: whether it acts
+        is all that is asked, so a trace that has acted (beyond deciding what runs) goes no further.
         """
-        return Walk(self, inert).run(starts, rests)
+        return Walk(self, inert, to_first_act=to_first_act).run(starts, rests)
 
     def box_trace(self, rest: Rest) -> Trace:
         """Where a box resting in `rest` goes; the same for every field in it, so computed once."""
@@ -66,7 +72,17 @@ class Flow:
 
     def is_box(self, rest: Rest) -> bool:
         """Whether a configuration rests here, as far as the first pass saw."""
-        return rest in self.boxes or (rest[0] == "f" and any(b[0] == "o" and b[1] == rest[1] for b in self.boxes))
+        if rest in self.boxes:
+            return True
+        if self._box_fields[0] != len(self.boxes):
+            self._box_fields = len(self.boxes), {b[1] for b in self.boxes if b[0] == "o"}
+        return rest[0] == "f" and rest[1] in self._box_fields[1]
+
+    def targets(self, call: ast.Call) -> tuple[list[Func], bool]:
+        """`Program.targets`, remembered: every option asks about the same calls."""
+        if call not in self._targets:
+            self._targets[call] = self.program.targets(call)
+        return self._targets[call]
 
     def may_hold(self, node: ast.expr, owner: str) -> bool:
         """Whether a read of a field can be of the given owner: a class, or a dictionary literal."""
@@ -82,6 +98,7 @@ class Flow:
         holder = self._dicts[owner]
         if owner not in self._owners:
             self._owners[owner] = Walk(self, frozenset(), whole=True).run([(holder, "box")], []).rests
+            self._held[owner] = {r[:2] for r in self._owners[owner]}
         self._tracing.discard(owner)
         rests = self._owners[owner]
         rest = self.program.rest_of(base)
@@ -89,7 +106,7 @@ class Flow:
             name = callee(base) if isinstance(base, ast.Call) else ""
             return not (isinstance(base, ast.Call) and self.program.functions.get(name)) or ("r", name) in rests
         owner_class = self.program.class_of(base)
-        held = {r[:2] for r in rests}
+        held = self._held[owner]
         if rest in rests or rest in held or ("i", owner_class) in rests or (rest[0] == "f" and ("o", rest[1]) in held):
             return True
         return any("load" in dotted_name(v) for v in self.program.writes.get(rest, []))

@@ -46,7 +46,7 @@ def passed(walk: Walk, node: ast.AST, call: ast.Call, keyword: ast.keyword | Non
     program = walk.flow.program
     name = callee(call)
     dotted = dotted_name(call.func)
-    funcs, unseen = program.targets(call)
+    funcs, unseen = walk.flow.targets(call)
     if form == "box" and name in program.accessors and looks_up_constants(call):
         return None  # safe_get(cfg, "train.lr"): the names it is called with count as read
     if funcs and not unseen:

@@ -69,17 +69,25 @@ def usages_of(program: Program, flow: Flow, options: list[Option]) -> list[Usage
     flow.boxes |= whole.rests
     escapes = tuple(whole.acts)
     out = []
+    traces: dict[Rest, Trace] = {}  # several parsers of one program declare the same names
+    held: dict[ast.AST, tuple[tuple[ast.AST, str], ...]] = {}
     for option in options:
-        trace = flow.trace([], [(option.rest, "value")])
+        if option.rest not in traces:
+            traces[option.rest] = flow.trace([], [(option.rest, "value")], to_first_act=True)
+        trace = traces[option.rest]
         left: tuple[tuple[ast.AST, str], ...] = ()
         if option.kind == "argparse":
             left = escapes if roots else ((option.node, "the parser's result was not found"),)
         elif option.kind == "dataclass":
             assert isinstance(option.holder, ast.ClassDef)
-            left = tuple(_class_escapes(program, flow, option.holder.name))
+            if option.holder not in held:
+                held[option.holder] = tuple(_class_escapes(program, flow, option.holder.name))
+            left = held[option.holder]
         elif option.kind == "dict":
             assert isinstance(option.holder, ast.Dict)
-            left = tuple(flow.trace([(option.holder, "box")]).acts)
+            if option.holder not in held:
+                held[option.holder] = tuple(flow.trace([(option.holder, "box")]).acts)
+            left = held[option.holder]
         reads = len(program.reads.get(option.rest, []))
         out.append(Usage(option, trace, reads, left))
     return out
