@@ -102,3 +102,13 @@ def test_a_loss_that_leaves_its_band() -> None:
     quiet(judge, 600)
     kinds = [a.kind for k in range(20) for a in judge.step(row(600 + k, loss=9.0 + k))]
     assert kinds == ["loss-left-band"]
+
+
+def test_a_run_that_grows_noisier_is_not_an_outlier_of_its_quiet_past() -> None:
+    """A plateau with next to no noise, then learning with noise, falling all the while."""
+    rng = np.random.default_rng(3)
+    band = Band()
+    loss = [2.3 + 1e-4 * rng.standard_normal() for _ in range(300)]
+    loss += [2.2 - 1e-4 * k + 0.01 * rng.standard_normal() for k in range(600)]
+    assert sum(band.above(v) for v in loss) == 0
+    assert band.above(3.0)

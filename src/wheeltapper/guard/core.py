@@ -108,6 +108,7 @@ class Guard:
         self._data_s = NAN
         self._loader: Any = None
         self._last: Row | None = None  # the last step, for the meeting of the ranks
+        self._cuda = False
         self._ranks = Ranks()
         self._meetings = 0
         self._journal = Journal(None)
@@ -203,9 +204,11 @@ class Guard:
     # The frame that keeps training safe
 
     def _guarded(self, where: str, call: Callable[..., None], *args: Any) -> None:
-        if self.passive is not None:
+        if self.passive is not None or torch.compiler.is_compiling():
             return
         try:
+            if self._cuda and torch.cuda.is_current_stream_capturing():
+                return  # a graph under capture holds what it holds; a look would become part of it
             with torch.no_grad():
                 call(*args)
         except Exception as error:
@@ -253,6 +256,7 @@ class Guard:
         self.attach()
         self._meter = self._new_meter()
         self.names = self._meter.names
+        self._cuda = self._meter.device.type == "cuda"
         self._outbox = Outbox(self._meter.device)
         self._judge = Judge(self.names)
         self._journal = Journal(self.run_dir, self.rank)

@@ -32,13 +32,15 @@ FACTOR = 4.0
 NORM_RUN, LOSS_RUN = 2, 5
 SKIP_RUN = 5  # outliers in a row after which they are no longer outliers but where the run has gone
 MOVED_ON = 64  # outliers in a row: the level has changed, learn it anew
+SIGMAS = 8.0  # where tail_level puts the level of Gaussian noise
 
 
 class Band:
     """A running median and the level above it that a quiet step exceeds once in 1/RATE looks."""
 
     def __init__(self) -> None:
-        self._near: deque[float] = deque(maxlen=NEAR)
+        self._near: deque[float] = deque(maxlen=NEAR)  # quiet values
+        self._last: deque[float] = deque(maxlen=NEAR)  # all values
         self._pool: deque[float] = deque(maxlen=POOL)
         self._since = 0
         self.median = math.nan
@@ -51,7 +53,8 @@ class Band:
 
     def above(self, value: float, least: float = 0.0) -> bool:
         """Whether `value` is an outlier; a quiet one is learned from."""
-        if self.ready and value - self.median > max(self.level, least):
+        self._last.append(value)
+        if self.ready and value - self.median > max(self.level, least) and value - self.median > SIGMAS * self._noise():
             self.run += 1
             if self.run >= MOVED_ON:
                 self.__init__()  # type: ignore[misc]
@@ -67,6 +70,12 @@ class Band:
             self._since = 0
             self.level = tail_level(np.fromiter(self._pool, dtype=np.float64), RATE)
         return False
+
+    def _noise(self) -> float:
+        """The noise of the last steps, outliers among them, by their median absolute deviation: where a run has grown
+        noisier (it left a plateau, the rate went up) the tail of its quieter past is not the measure."""
+        last = np.fromiter(self._last, dtype=np.float64)
+        return 1.4826 * float(np.median(np.abs(last - np.median(last))))
 
 
 def tail_level(residuals: np.ndarray[Any, np.dtype[np.float64]], rate: float) -> float:

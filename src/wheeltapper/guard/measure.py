@@ -121,7 +121,8 @@ class Meter:
         self._keys = [p.data_ptr() for p in map(local, self.params)]
         repeats = torch.tensor(self.counts, dtype=torch.long)
         self._roots: dict[tuple[int, ...], Any] = {}
-        self._root = torch.tensor(weights, dtype=torch.float32).repeat_interleave(repeats).to(self.device)
+        roots = torch.tensor(weights, dtype=torch.float32)
+        self._root = placed(roots.repeat_interleave(repeats), self.device)
 
     def moved_storage(self) -> bool:
         return self._keys != [p.data_ptr() for p in map(local, self.params)]
@@ -139,10 +140,7 @@ class Meter:
         """Square roots of the sample sizes on the device; made once for each set of tensors."""
         key = tuple(counts)
         if key not in self._roots:
-            roots = torch.tensor(counts, dtype=torch.float32).sqrt()
-            if self.device.type == "cuda":
-                roots = roots.pin_memory()  # a copy out of ordinary memory would wait
-            self._roots[key] = roots.to(self.device, non_blocking=True)
+            self._roots[key] = placed(torch.tensor(counts, dtype=torch.float32).sqrt(), self.device)
         return self._roots[key]
 
     def per_tensor(self, flat: Any) -> Any:
@@ -165,6 +163,11 @@ def sample(data: Any) -> Iterator[Any]:
     for k in range(RUNS):
         start = room * k // (RUNS - 1)
         yield flat[start : start + RUN]
+
+
+def placed(tensor: Any, device: torch.device) -> Any:
+    """A small tensor on the device. Out of pinned memory: a copy out of ordinary memory would wait."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def dense(data: Any) -> bool:
