@@ -145,13 +145,12 @@ def _same_edits(a: Arm, b: Arm) -> bool:
 
 
 def _further(arm: Arm, diagnosis: Diagnosis, command: Command) -> list[Arm]:
-    """The same knob changed about ten times further, run only if the first step is refuted: a rate a hundred times too
+    """The same knob changed ten times further, run only if the first step is refuted: a rate a hundred times too
     high breaks at half of it as well, and that would refute the remedy, not the cause."""
     edit = arm.edits[0]
     if len(arm.edits) != 1 or edit.knob not in SCALES or not all(_plain(v) and v > 0 for v in (edit.old, edit.new)):
         return []
-    ratio = edit.new / edit.old
-    value = float(f"{edit.old * (ratio**4 if 0.2 < ratio < 5 else ratio**2):.3g}")
+    value = float(f"{edit.new / 10 if edit.new < edit.old else edit.new * 10:.3g}")
     new: float = max(1, round(value)) if isinstance(edit.old, int) and isinstance(edit.new, int) else value
     more = Edit(edit.knob, edit.old, new, "further the same way")
     made = Arm(

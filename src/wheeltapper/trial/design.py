@@ -62,7 +62,7 @@ def choose_metric(diagnosis: Diagnosis, symptom: Finding | None, named: str | No
     offered: list[Series] = [*(signals.maybe("val_metrics") or ()), *_maybe(signals, "val_loss", "train_loss")]
     of_symptom = run.series_named(symptom.series) if symptom is not None and symptom.series else None
     if of_symptom is not None and of_symptom.better in ("up", "down") and of_symptom.split in ("val", "test"):
-        offered.insert(0, of_symptom)
+        return of_symptom  # also where it cannot be believed: whether it can be again is the question
     offered = [s for s in offered if s.name in run.series]
     if not offered:
         raise InputError(

@@ -109,7 +109,7 @@ def make_plan(
     check_command(command_text)
     run = diagnosis.run
     knobs: Knobs | None = Signals(run).maybe("knobs")
-    command = _command(diagnosis, command_text, wish)
+    command = _command(diagnosis, run_path, command_text, wish)
     arms, left = arms_of(diagnosis, command, wish, knobs) if search is None else ((), [])
     edits = [edit for arm in arms for edit in arm.edits] if search is None else list(search)
     symptom = design.leading_symptom(diagnosis, wish.symptom)
@@ -166,10 +166,11 @@ def make_plan(
 # ---------------------------------------------------------------- what the command needs
 
 
-def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
+def _command(diagnosis: Diagnosis, run_path: str, text: str, wish: Wish) -> Command:
     run = diagnosis.run
     root = Path(run.root) if Path(run.root).is_dir() else Path(run.root).parent
-    cwd = Path(wish.cwd) if wish.cwd else _home_of(text, root, bool(run.scripts))
+    given = Path(run_path) if Path(run_path).is_dir() else Path(run_path).parent
+    cwd = Path(wish.cwd) if wish.cwd else _home_of(text, (given, root), run.scripts)
     if not cwd.is_dir():
         raise InputError(f"there is no folder {cwd}.", do="Name the folder to run the command in with --cwd.")
     cwd = cwd.resolve()
@@ -202,33 +203,34 @@ def _command(diagnosis: Diagnosis, text: str, wish: Wish) -> Command:
     )
 
 
-def _home_of(text: str, root: Path, scripts: bool) -> Path:
-    """Here, if the command names a file that is here; else with the run, if that or the run's own script is there."""
+def _home_of(text: str, homes: Sequence[Path], scripts: Sequence[str]) -> Path:
+    """Here, if the command names a file that is here; else where the run has such a file, or its own script."""
     try:
         words = [w for w in shlex.split(text) if "{" not in w and not w.startswith(("-", "/", "~"))]
     except ValueError:
         raise InputError("the command has an open quote.", do="Close it.") from None
-    here = any(Path(word).is_file() for word in words)
-    there = scripts or any((root / word).is_file() for word in words)
-    return root if there and not here else Path(".")
+    for home in (Path("."), *homes):
+        if any((home / word).is_file() for word in words):
+            return home
+    own = [Path(script).parent for script in scripts]
+    return next((home for home in homes if home.resolve() in {o.resolve() for o in own}), Path("."))
 
 
 def _written(diagnosis: Diagnosis, cwd: Path, root: Path) -> tuple[str, ...]:
-    """What the run wrote: no copy may begin with it. A run in a folder below is left out whole."""
-    if root != cwd and root.is_relative_to(cwd):
-        return (str(cwd / root.relative_to(cwd).parts[0]),)
+    """What the run wrote: no copy may begin with it. A run in a folder below is left out with that folder."""
     run = diagnosis.run
     keep = {Path(tree.file).resolve() for tree in run.configs if editable(tree)} | {
         Path(s).resolve() for s in run.scripts
     }
-    files = [Path(f).resolve() for f in (*run.files, *(c.path for c in run.checkpoints))]
     out: set[Path] = set()
-    for file in files:
-        if file in keep or not file.is_relative_to(cwd):
-            continue
-        folder = file.parent
-        kept_in_it = any(one.is_relative_to(folder) for one in keep)
-        out.add(file if folder == cwd or kept_in_it else folder)
+    for place in (root, *(Path(f).resolve().parent for f in (*run.files, *(c.path for c in run.checkpoints)))):
+        if place != cwd and place.is_relative_to(cwd):
+            top = cwd / place.relative_to(cwd).parts[0]
+            if not any(one.is_relative_to(top) for one in keep):
+                out.add(top)
+    for file in (Path(f).resolve() for f in (*run.files, *(c.path for c in run.checkpoints))):
+        if file not in keep and file.is_relative_to(cwd) and not any(file.is_relative_to(o) for o in out):
+            out.add(file)
     return tuple(sorted(map(str, out)))
 
 
