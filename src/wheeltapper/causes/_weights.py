@@ -1,9 +1,9 @@
 """What the lab measured about the weights of evidence: how much an item counts, against what its cause says of it.
 
 The bits in the causes are judgements of likelihood ratios. `wheeltapper lab fit` compares them with runs whose truth is
-known and writes weights.json: a factor for each cause and group that was seen often enough, one for all others, the bits
-of "something else", and those of an ill sign that a cause leaves unexplained. Priors are not fitted: how often a fault is
-put into the lab says nothing about how often people make it. What is proved (group "proof") and what was tried (group
+known and writes weights.json: a factor for each cause and group that was seen often enough (1 for all others), and the bits
+of "something else". Priors are not fitted: how often a fault is put into the lab says nothing about how often people
+make it. What is proved (group "proof") and what was tried (group
 "trial") is not weighed down.
 """
 
@@ -21,7 +21,6 @@ CERTAIN = ("proof", "trial")
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    scale: float = 1.0  # of every item that has no factor of its own
     other: float = 0.0  # bits of "something else"
     unexplained: float = -2.0  # bits for each kind of ill sign a cause leaves unexplained: two faults at once are rare
     factors: dict[str, dict[str, float]] = field(default_factory=dict)  # by cause, by group
@@ -29,7 +28,7 @@ class Weights:
     def of(self, cause: str, group: str) -> float:
         if group in CERTAIN:
             return 1.0
-        return self.factors.get(cause, {}).get(group, self.scale)
+        return self.factors.get(cause, {}).get(group, 1.0)
 
 
 @cache
@@ -39,4 +38,4 @@ def weights() -> Weights:
     if not place.is_file():
         return Weights()
     found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-    return Weights(found["scale"], found["other"], found["unexplained"], found["factors"])
+    return Weights(found["other"], factors=found["factors"])

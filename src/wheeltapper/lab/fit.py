@@ -26,7 +26,7 @@ from wheeltapper.lab.score import LESSER
 from wheeltapper.lab.truth import Truth, load_all
 
 LEAST = 4  # runs in which a cause and group must have been seen for a factor of its own
-SPREAD = 0.5  # of the logarithm of a factor: most judgements are right within a factor of e^0.5 either way
+SPREAD = 0.35  # of the logarithm of a factor: most judgements are right within a factor of e^0.35 either way
 STEPS, RATE = 1500, 0.03
 
 
@@ -85,8 +85,8 @@ def fit(items: Sequence[Item]) -> Weights:
         (name, group) for i in items for name, ev in zip(i.names, i.evidence, strict=True) for group, _ in ev
     )
     keys = [key for key, n in seen.items() if n >= LEAST and key[1] not in CERTAIN]
-    index = {key: 3 + k for k, key in enumerate(keys)}
-    theta = np.zeros(3 + len(keys))  # log scale, "something else", log of minus unexplained, then log factors
+    index = {key: 1 + k for k, key in enumerate(keys)}
+    theta = np.zeros(1 + len(keys))  # "something else", then log factors
     first, second = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(1, STEPS + 1):
         slope = _slope(items, theta, index)
@@ -96,18 +96,17 @@ def fit(items: Sequence[Item]) -> Weights:
 
 
 def _weights(theta: Any, index: dict[tuple[str, str], int]) -> Weights:
-    scale = math.exp(theta[0])
     factors: dict[str, dict[str, float]] = {}
     for (cause, group), k in sorted(index.items()):
-        factors.setdefault(cause, {})[group] = round(scale * math.exp(theta[k]), 3)
-    return Weights(round(scale, 3), round(float(theta[1]), 3), round(-2 * math.exp(theta[2]), 3), factors)
+        factors.setdefault(cause, {})[group] = round(math.exp(theta[k]), 3)
+    return Weights(round(float(theta[0]), 3), factors=factors)
 
 
 def _slope(items: Sequence[Item], theta: Any, index: dict[tuple[str, str], int]) -> Any:
     """Gradient of the loss per run plus that of the prior on the parameters."""
     slope = theta / SPREAD**2
-    slope[1] = theta[1] / 4  # "something else": within two bits of none
-    scale, lost = math.exp(theta[0]), -2 * math.exp(theta[2])
+    slope[0] = theta[0] / 4  # "something else": within two bits of none
+    lost = Weights().unexplained  # a lab run has one fault, so how rare two are cannot be learned here
     for item in items:
         bits = np.array(item.priors) + lost * np.array(item.left)
         parts: list[list[tuple[int | None, float]]] = []
@@ -115,22 +114,20 @@ def _slope(items: Sequence[Item], theta: Any, index: dict[tuple[str, str], int])
             own: list[tuple[int | None, float]] = []
             for group, raw in evidence:
                 k = index.get((name, group))
-                worth = raw if group in CERTAIN else raw * scale * (math.exp(theta[k]) if k is not None else 1.0)
+                worth = raw if group in CERTAIN else raw * (math.exp(theta[k]) if k is not None else 1.0)
                 bits[n] += worth
                 own += [] if group in CERTAIN else [(k, worth)]
             parts.append(own)
-        z = np.append(bits, theta[1])
+        z = np.append(bits, theta[0])
         p = np.exp2(z - z.max())
         p /= p.sum()
         right = np.array([*item.right, not any(item.right)])
         pull = p - np.where(right, p, 0.0) / max(p[right].sum(), 1e-12)  # d loss / d bits, up to ln 2
         for n, own in enumerate(parts):
-            slope[2] += pull[n] * lost * item.left[n]
             for k, worth in own:
-                slope[0] += pull[n] * worth
                 if k is not None:
                     slope[k] += pull[n] * worth
-        slope[1] += pull[-1]
+        slope[0] += pull[-1]
     return slope
 
 
@@ -180,4 +177,4 @@ def leave_one_out(items: Sequence[Item]) -> dict[str, tuple[dict[str, float], di
 
 
 def as_json(by: Weights, made: dict[str, Any]) -> dict[str, Any]:
-    return {"made": made, "scale": by.scale, "other": by.other, "unexplained": by.unexplained, "factors": by.factors}
+    return {"made": made, "other": by.other, "factors": by.factors}
