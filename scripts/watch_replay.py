@@ -65,7 +65,7 @@ def main() -> None:
                 if part is None or not part.series:
                     continue
                 told = judge(part, audit=(), live=n < args.looks)
-                new = ledger.judge("run", told, 0.0, first=False)
+                new = ledger.judge("run", told, 0.0, name=run.name, first=False)
                 if kind.startswith("healthy"):
                     looks += 1
                     false += sum(i.kind == "alarm" for i in new)

@@ -224,6 +224,16 @@ def test_several_runs_at_once(tmp_path: Path) -> None:
     assert {w.run.name: w.diagnosis.verdict for w in watcher.runs.values() if w.diagnosis} == {"good": "sound", "bad": "ill"}
 
 
+def test_runs_of_one_name_are_told_apart_and_settings_are_no_run(tmp_path: Path) -> None:
+    for seed in ("a", "b"):
+        Live(tmp_path / seed, "exp").grow(20)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "config.yaml").write_text("lr: 0.1\nepochs: 3\n")
+    watcher = Watcher([tmp_path])
+    watcher.look()
+    assert sorted(w.name for w in watcher.runs.values()) == ["a/exp", "b/exp"]
+
+
 def test_time_left_and_the_chance_of_a_target(tmp_path: Path) -> None:
     live = Live(tmp_path, total=200)
     live.grow(120)

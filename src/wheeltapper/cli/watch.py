@@ -134,7 +134,7 @@ def _object(watcher: Watcher, new: list[Incident]) -> dict[str, Any]:
         told = watched.diagnosis
         assert told is not None  # --once judges every run
         entry: dict[str, Any] = {
-            "name": watched.run.name, "root": watched.run.root, "verdict": told.verdict, "headline": told.headline,
+            "name": watched.name, "root": watched.run.root, "verdict": told.verdict, "headline": told.headline,
             "state": watched.state, "at": told.progress.at, "total": told.progress.total, "clock": told.progress.clock,
             "seconds_left": watched.seconds_left(), "alarms": watcher.ledger.open(watched.key),
         }  # fmt: skip

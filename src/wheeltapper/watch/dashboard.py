@@ -226,7 +226,7 @@ class Dashboard(App[None]):
 
         def order(key: str) -> tuple[int, str]:
             told = self._runs[key].diagnosis
-            return (rank[told.verdict] if told else 1, self._runs[key].run.name)
+            return (rank[told.verdict] if told else 1, self._runs[key].name)
 
         return sorted(self._runs, key=order)
 
@@ -262,7 +262,7 @@ class Dashboard(App[None]):
         column = next(iter(table.columns))
         for key in keys:
             run = self._runs[key]
-            text = Text.assemble(self._mark(run), " ", (clean(run.run.name, 30), "bold"))
+            text = Text.assemble(self._mark(run), " ", (clean(run.name, 30), "bold"))
             text.append(f"\n  {short_place(run)}{'' if run.state == 'running' else f'  {run.state}'}", style="dim")
             table.update_cell(key, column, text, update_width=True)
         if self._chosen in keys and keys:
@@ -280,7 +280,7 @@ class Dashboard(App[None]):
         head = Text.assemble(self._mark(run), " ")
         if told:
             head.append(VERDICT_WORDS[told.verdict].upper(), style=f"bold {self._color(told.verdict)}")
-        head.append(f"  {clean(run.run.name, 80)}", style="bold")
+        head.append(f"  {clean(run.name, 80)}", style="bold")
         if told:
             head.append(f"\n{clean(told.headline, 300)}")
             if told.verdict == "ill" and told.causes and told.causes[0].probability > 0.5 and told.causes[0].id != SOMETHING_ELSE:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,7 @@ class Watched:
 
     key: str
     run: Run
+    name: str  # of the run; with its folder, where several have the same
     grown: float  # when its record was last seen to grow, by our clock
     pace: Pace = field(default_factory=Pace)
     diagnosis: Diagnosis | None = None
@@ -160,6 +162,12 @@ def main_series(run: Run) -> list[Series]:
     return list({s.name: s for s in chosen}.values())
 
 
+def _with_folder(run: Run, top: Path) -> str:
+    """The name of a run below `top` by its path."""
+    path = Path(run.root)
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) and path != top else run.name
+
+
 class Watcher:
     """Watches files and folders, which need not exist yet. `look` reads what is new and returns what happened."""
 
@@ -236,6 +244,8 @@ class Watcher:
             return  # what was read before it went away still stands
         self.waiting.pop(path, None)
         found: dict[str, Watched] = {}
+        runs = [run for run in runs if run.series] or runs  # settings that lie beside runs are no run to wait for
+        names = Counter(run.name for run in runs)
         for run in runs[:MOST_RUNS]:
             key = f"{path}\n{run.root}\n{run.name}"
             written = follower.last_change(Path(file) for file in run.files)
@@ -243,12 +253,13 @@ class Watcher:
             if watched is None:
                 # How long it has been silent before we came is told by the file's own time, never in the future.
                 before = self._seen.get(key)
-                watched = Watched(key, run, grown=min(now, written) if before is None else now)
+                watched = Watched(key, run, run.name, grown=min(now, written) if before is None else now)
                 if before is not None and before.written == written:
                     watched.grown = before.grown
             elif written != watched.written:
                 watched.grown = now
             watched.run, watched.written = run, written
+            watched.name = run.name if names[run.name] == 1 else _with_folder(run, path)
             points = sum(len(s) for s in run.series.values())
             watched.content = (points, len(run.events), len(run.configs), len(run.checkpoints))
             found[key] = watched
@@ -282,15 +293,15 @@ class Watcher:
         watched.cost = time.perf_counter() - began
         before = self._seen.get(watched.key)
         again = before is not None and before.content == watched.content  # judged at an earlier call already
-        out = [] if again else self.ledger.judge(watched.key, told, now, first=first)
+        out = [] if again else self.ledger.judge(watched.key, told, now, name=watched.name, first=first)
         if self.target is not None and watched.chance(self.target)[0] == 1.0:
             text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
-            out += self.ledger.once(watched.key, run.name, "target", text, now)
+            out += self.ledger.once(watched.key, watched.name, "target", text, now)
         if watched.over == "finished":
-            out += self.ledger.once(watched.key, run.name, "finished", told.progress.text, now)
+            out += self.ledger.once(watched.key, watched.name, "finished", told.progress.text, now)
         elif watched.over == "crashed":
             text = next(f.summary for f in told.findings if f.id == "crashed")
-            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, run.name, "crashed", text, now)
+            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, watched.name, "crashed", text, now)
         else:
             self.ledger.unsay(watched.key, "crashed")
         return out
@@ -304,7 +315,7 @@ class Watcher:
 
     def _alive(self, watched: Watched, now: float) -> list[Incident]:
         """Does it still write?"""
-        name = watched.run.name
+        name = watched.name
         if watched.over:
             return []
         if watched.silent:
