@@ -175,7 +175,8 @@ def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale
     if issue.how == "code" and not issue.knobs and (still := _code_as_before(diagnosis, issue)):
         return told("OPEN", still)
     verdicts = [_sign(diagnosis, sign, again) for sign, again in seen]
-    done = f"{', '.join(f'{e.knob} is {"gone" if e.found is None else e.found}' for e in mine)}; " if mine else ""
+    made = ", ".join(f"{e.knob} is {'gone' if e.found is None else e.found}" for e in mine)
+    done = f"{made}; " if made else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
         for verdict, why in verdicts:
             if verdict != status:
