@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/trial_lab"))
     parser.add_argument("--only", default="", help="cases whose name holds this")
-    parser.add_argument("--pairs", type=int, default=5, help="most pairs of an arm")
+    parser.add_argument("--pairs", type=int, default=8, help="most pairs of an arm")
     args = parser.parse_args()
     bench, began = Bench(args.out), time.monotonic()
     results = []
