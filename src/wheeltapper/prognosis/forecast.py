@@ -174,7 +174,10 @@ def _forecast(
         half = np.hypot(half, FLOOR * gained)
         annealing = left * gained * (ahead - x[-1]) / max(total - float(x[-1]), 1e-12)
     low, high = _ordered(series, middle, half + annealing, half)
-    assumes = ["no setting is changed", "the learning rate goes on as it did" if left == 0 else "it decays as planned"]
+    assumes = [
+        "no setting is changed",
+        "the learning rate goes on as it did" if left == 0 else "the learning rate decays as planned",
+    ]
     if total > end:
         assumes.append(f"the plan goes to {total:g}; a forecast beyond {end:g} would be longer than the record")
     return Forecast(
