@@ -90,6 +90,8 @@ def resume_trial(folder: Path, engine: Engine, *, budget: float | None = None, s
     with Ledger(folder) as ledger:
         plan = plan_in(ledger.records, folder)
         plan = plan if budget is None else replace(plan, budget=budget)
+        if not plan.tried:
+            raise InputError(f"{folder} holds a search.", do="Give its command again: what has run is not run again.")
         _unchanged(plan)
         return Driver(plan, folder.resolve(), ledger, engine, show).run()
 
@@ -212,9 +214,11 @@ class Driver:
         budget = self.plan.budget
         if budget is None:
             return True
-        each = statistics.median(self.durations) if self.durations else self.plan.cost.each
-        if each is None:
-            return not self.books.open  # one run shows what a run costs
+        if not self.durations:
+            return (
+                not self.books.open
+            )  # one run shows what a run costs; the record's own clock may be another machine's
+        each = statistics.median(self.durations)
         if self.books.seconds + each * (len(self.books.open) + 1) <= budget:
             return True
         if not self.books.open:
@@ -239,6 +243,9 @@ class Driver:
         command = self.plan.command
         if command.timeout is None and self.durations:
             command = replace(command, timeout=max(60.0, HUNG * statistics.median(self.durations)))
+        if self.plan.budget is not None:
+            left = max(self.plan.budget - self.books.seconds, 1.0)
+            command = replace(command, timeout=min(left, command.timeout or left))
         return command
 
     def _setting(self, arm: Arm, seed: int) -> Setting:
