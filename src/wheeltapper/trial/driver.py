@@ -38,13 +38,13 @@ from wheeltapper.trial.model import Arm, Outcome
 from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
 from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
 from wheeltapper.trial.read import WHICH_FOLDER, plan_in
+from wheeltapper.trial.schedule import next_repeat, undecided
 
 ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
 FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
 HUNG = 10.0  # times as long as the control took: it hangs
 LOOK_SHARE = 0.01  # of the driver's time goes into reading along
 LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
-LEFT_OVER = 3  # times as many repeats as planned may go to an arm that the others leave room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,46 +168,10 @@ class Driver:
     def _submit(self) -> None:
         """Keep the engine fed a little ahead, so that no slot waits while a record is read."""
         while not self.over and len(self.books.open) < 2 * self.engine.room():
-            chosen = self._next()
+            chosen = next_repeat(self.plan, self.books)
             if chosen is None or not self._affordable():
                 return
             self._send(*chosen)
-
-    def _next(self) -> tuple[Arm, int] | None:
-        """The next repeat, round by round: the control before the arms, undecided arms only."""
-        plan, books = self.plan, self.books
-        open_ = {(a.arm, a.seed) for a in books.open.values()}
-        undecided = [arm for arm in plan.tried if self._undecided(arm.id)]
-        if not undecided:
-            return None
-        control = books.outcomes.get("control", {})
-        for index in range(LEFT_OVER * len(plan.seeds)):
-            seed = plan.seeds[0] + index
-            if index >= len(plan.seeds) and not self._left_over(index, len(undecided)):
-                return None
-            arms = [plan.arm("control"), *([plan.arm("aa")] if index < plan.aa else []), *undecided]
-            for arm in arms:
-                key = (arm.id, seed)
-                if key in open_ or key in books.failed or seed in books.outcomes.get(arm.id, {}):
-                    continue
-                if index >= 1 and arm.kind not in ("control", "aa") and not control:
-                    return None  # before a second round, the control must have shown what it does
-                return arm, seed
-        return None
-
-    def _undecided(self, arm_id: str) -> bool:
-        verdicts, first = self.books.verdicts, self.plan.arm(arm_id).after
-        if first and (first not in verdicts or verdicts[first].answer != "refuted"):
-            return False
-        known = verdicts.get(arm_id)
-        return arm_id not in self.books.abandoned and (known is None or known.answer == "cannot-tell")
-
-    def _left_over(self, index: int, undecided: int) -> bool:
-        """Whether the arms decided early leave enough of the planned repeats for one more round."""
-        started = len(self.books.tries)
-        more = [v.more for a in self.plan.tried if self._undecided(a.id) and (v := self.books.verdicts.get(a.id))]
-        told = [m for m in more if m is not None]
-        return bool(told) and started + min(told) * (1 + undecided) <= self.plan.cost.most and index < 1000
 
     def _affordable(self) -> bool:
         """Within the budget, counting what runs and what this repeat will take."""
@@ -215,9 +179,8 @@ class Driver:
         if budget is None:
             return True
         if not self.durations:
-            return (
-                not self.books.open
-            )  # one run shows what a run costs; the record's own clock may be another machine's
+            # One run shows what a run costs; the record's own clock may be another machine's.
+            return not self.books.open
         each = statistics.median(self.durations)
         if self.books.seconds + each * (len(self.books.open) + 1) <= budget:
             return True
@@ -371,7 +334,7 @@ class Driver:
                 self._tell("verdict", arm=name, verdict=verdict_record(verdict))
             if verdict.answer != "cannot-tell":
                 self._free(name)
-        if not any(self._undecided(arm.id) for arm in plan.tried):
+        if not undecided(plan, books):
             self._stop("every arm is decided")
 
     def _running(self, arm: str) -> set[int]:
