@@ -287,13 +287,15 @@ class Dashboard(App[None]):
                 head.append(f"\nMost likely: {clean(told.causes[0].title)} ({100 * told.causes[0].probability:.0f} %)", style="italic")
         verdict.update(head)
         facts.update(self._facts(run))
-        curves = curves_of(run, self._watcher.target.series(run.run) if self._watcher.target else None)
+        curves = curves_of(run, self._goal_series(run))
         for offset, name in enumerate(("first", "second")):
             chart = self.query_one(f"#{name}", Curve)
             series = curves[(self._curve + offset) % len(curves)] if len(curves) > offset else None
-            target = self._watcher.target
-            wanted = target.value if target and series is not None and target.series(run.run) is series else None
-            chart.show(run, series, wanted)
+            target = run.outlook.target if isinstance(run.outlook, Forecast) else None
+            chart.show(run, series, target if series is not None and series is self._goal_series(run) else None)
+
+    def _goal_series(self, run: Watched) -> Series | None:
+        return run.run.series_named(self._watcher.target.name) if self._watcher.target else None
 
     def _facts(self, run: Watched) -> Text:
         left = run.seconds_left()
@@ -307,7 +309,7 @@ class Dashboard(App[None]):
         line = Text("   ").join(_cell(name, value) for name, value in cells)
         target = self._watcher.target
         if target is not None:
-            line.append("\n").append(_cell(f"chance of {clean(target.metric, 24)} {num(target.value)}:", run.chance(target)[1]))
+            line.append("\n").append(_cell(f"chance of {clean(target.name, 24)} {num(target.value)}:", run.chance(target)[1]))
         elif isinstance(run.outlook, Forecast):
             last = len(run.outlook.at) - 1
             words = f"{num(run.outlook.middle[last])} ({num(run.outlook.low[last])} to {num(run.outlook.high[last])})"

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from wheeltapper.api import audited, judge
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.finding import Finding, Unknown
-from wheeltapper.prognosis.forecast import Forecast, forecast
+from wheeltapper.prognosis.forecast import Forecast
+from wheeltapper.prognosis.goal import Goal, reached
 from wheeltapper.report.text import clean, num, percent, position
 from wheeltapper.run.gather import files_at, read_runs
 from wheeltapper.run.model import Run, Series
@@ -35,32 +34,6 @@ from wheeltapper.watch.pace import Pace, duration
 SHARE = 20.0  # a twentieth of one core
 STALE = 1800.0  # half an hour: longer than the validation and the checkpoint of most runs
 MOST_RUNS = 200  # shown and judged; a folder of more is an archive, not a set of live runs
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A score to reach: `val/accuracy=0.9`, or `loss=2.5` with a loss that falls."""
-
-    metric: str
-    value: float
-
-    @classmethod
-    def parse(cls, text: str) -> Target:
-        """
-        >>> Target.parse("val/accuracy=0.9")
-        Target(metric='val/accuracy', value=0.9)
-        """
-        metric, _, value = text.partition("=")
-        try:
-            return cls(metric.strip(), float(value))
-        except ValueError:
-            raise InputError(f"--target {text!r} is not METRIC=NUMBER.", do="For example: --target val/accuracy=0.9") from None
-
-    def series(self, run: Run) -> Series | None:
-        """The series meant: by its name here, its name in the file, or the only one that contains the words."""
-        named = run.series_named(self.metric)
-        near = [s for s in run.series.values() if self.metric.lower() in s.name.lower() and s.better in ("up", "down")]
-        return named or (min(near, key=lambda s: (s.split != "val", len(s.name))) if near else None)
 
 
 class Seen(NamedTuple):
@@ -121,22 +94,18 @@ class Watched:
         rate = self.pace.rate(self.run, progress.clock)
         return None if not rate else max(0.0, (progress.total - progress.at) / rate)
 
-    def chance(self, target: Target) -> tuple[float | None, str]:
-        """P(the target is reached by the end of the forecast), and that in words. None: it cannot be told."""
-        series = target.series(self.run)
-        if series is None:
-            return None, f"no series is called {clean(target.metric, 40)}"
-        sign = 1.0 if series.better == "up" else -1.0
-        met = np.flatnonzero(sign * series.values >= sign * target.value)
-        if len(met):
-            return 1.0, f"reached at {position(float(series.at[met[0]]), series.clock)}"
+    def chance(self, goal: Goal) -> tuple[float | None, str]:
+        """P(the goal is reached by the end of the forecast), and that in words. None: it cannot be told."""
+        met = reached(self.run, goal)
+        if met is not None:
+            series = self.run.series_named(goal.name)
+            return 1.0, f"reached at {position(met, series.clock if series else None)}"
         if not isinstance(self.outlook, Forecast):
             return None, self.outlook.why if isinstance(self.outlook, Unknown) else "not yet known"
-        by = self.outlook.at[-1]
-        share = self.outlook.chance(target.value, by)
+        share, by = self.outlook.chance_of_target, self.outlook.at[-1]
         return share, f"{percent(share) if share is not None else '?'} by {position(by, self.outlook.clock)}"
 
-    def status(self, target: Target | None = None) -> str:
+    def status(self, target: Goal | None = None) -> str:
         """One line about the run as it stands."""
         told = self.diagnosis
         parts = [told.verdict.replace("-", " ") if told else clean(self.problem) or "not judged yet", self.state]
@@ -150,7 +119,7 @@ class Watched:
         if left is not None:
             parts.append(f"{duration(left)} left")
         if target is not None:
-            parts.append(f"{clean(target.metric, 40)} {num(target.value)}: {self.chance(target)[1]}")
+            parts.append(f"{clean(target.name, 40)} {num(target.value)}: {self.chance(target)[1]}")
         return " · ".join(parts)
 
 
@@ -175,7 +144,7 @@ class Watcher:
         self,
         paths: Iterable[str | os.PathLike[str]],
         *,
-        target: Target | None = None,
+        target: Goal | None = None,
         stale: float = STALE,
         ledger: Ledger | None = None,
         seen: Mapping[str, Seen] | None = None,
@@ -279,11 +248,12 @@ class Watcher:
             watched.audit = basis, audited(run)
         try:
             watched.live = not watched.silent
-            told = watched.diagnosis = judge(run, audit=watched.audit[1], live=watched.live)
+            told = watched.diagnosis = judge(run, audit=watched.audit[1], live=watched.live, goal=self.target)
             if watched.live and watched.over:
                 watched.live = False
-                told = watched.diagnosis = judge(run, audit=watched.audit[1])
-            watched.outlook, watched.problem = self._outlook(told), ""
+                told = watched.diagnosis = judge(run, audit=watched.audit[1], goal=self.target)
+            watched.outlook = told.prognosis if isinstance(told.prognosis, Forecast | Unknown) else None
+            watched.problem = ""
         except Exception as error:  # hours of watching must not end with one faulty rule
             watched.problem = f"this is a bug in Wheeltapper, not in your run: {type(error).__name__}: {error}"
             watched.judged, watched.judged_at = watched.content, now
@@ -295,7 +265,7 @@ class Watcher:
         again = before is not None and before.content == watched.content  # judged at an earlier call already
         out = [] if again else self.ledger.judge(watched.key, told, now, name=watched.name, first=first)
         if self.target is not None and watched.chance(self.target)[0] == 1.0:
-            text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
+            text = f"{clean(self.target.name, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
             out += self.ledger.once(watched.key, watched.name, "target", text, now)
         if watched.over == "finished":
             out += self.ledger.once(watched.key, watched.name, "finished", told.progress.text, now)
@@ -305,13 +275,6 @@ class Watcher:
         else:
             self.ledger.unsay(watched.key, "crashed")
         return out
-
-    def _outlook(self, told: Diagnosis) -> Forecast | Unknown | None:
-        """The forecast of the target's series if there is a target, else the diagnosis's own."""
-        series = self.target.series(told.run) if self.target else None
-        if series is not None and told.run.series and told.progress.state not in ("finished", "crashed"):
-            return forecast(Signals(told.run), told.findings, series=series)
-        return told.prognosis if isinstance(told.prognosis, Forecast | Unknown) else None
 
     def _alive(self, watched: Watched, now: float) -> list[Incident]:
         """Does it still write?"""
