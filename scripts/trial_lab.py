@@ -55,7 +55,7 @@ def healthy_cases() -> list[Case]:
     }
     # The spread of what the log reports, which for edm-prior is a loss and not the decibels of its score.
     spread = {name: float(system(name).NOISE) for name in blamed} | {"edm-prior": 0.01}
-    varied: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in blamed]
+    varied: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in reversed(blamed)]
     varied += [("resnet-ddp", {"scheduler": "cosine", "warmup_epochs": 3, "mixup_alpha": 0.4})]
     varied += [("sedd-protein", {"curriculum": True, "lr": 0.01})]
     return [
