@@ -42,6 +42,7 @@ from wheeltapper.trial.schedule import next_repeat, undecided
 
 ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
 FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
+LEAST_TIMEOUT = 300.0  # seconds: below, a slow start of the machine would look like a hang
 HUNG = 10.0  # times as long as the control took: it hangs
 LOOK_SHARE = 0.01  # of the driver's time goes into reading along
 LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
@@ -114,8 +115,12 @@ class Driver:
         self.plan, self.folder, self.ledger, self.engine, self.show = plan, folder, ledger, engine, show
         self.books = books_of(ledger.records)
         self.live: dict[str, _Live] = {}
-        self.durations: list[float] = [
-            r["seconds"] for r in ledger.records if r["kind"] == "ended" and r.get("outcome") and r.get("seconds")
+        self.durations = [
+            took
+            for r in ledger.records
+            if r["kind"] == "ended"
+            and r.get("outcome")
+            and (took := self._whole(r.get("seconds"), r["outcome"]["steps"]))
         ]
         self.over = ""  # why nothing more is submitted
         self._configs: tuple[tuple[ConfigTree, ...], tuple[str, ...]] | None = None
@@ -202,10 +207,15 @@ class Driver:
         self.live[job.id] = _Live(attempt)
         self.engine.submit(job)
 
+    def _whole(self, seconds: float | None, steps: float) -> float | None:
+        """What a run of the planned length takes, from one that may have broken or been stopped before."""
+        reached, span = steps - self.plan.fork.step, self.plan.length - self.plan.fork.step
+        return None if not seconds or reached <= 0 else seconds * max(1.0, span / reached)
+
     def _command(self) -> Command:
         command = self.plan.command
         if command.timeout is None and self.durations:
-            command = replace(command, timeout=max(60.0, HUNG * statistics.median(self.durations)))
+            command = replace(command, timeout=max(LEAST_TIMEOUT, HUNG * statistics.median(self.durations)))
         if self.plan.budget is not None:
             left = max(self.plan.budget - self.books.seconds, 1.0)
             command = replace(command, timeout=min(left, command.timeout or left))
@@ -266,12 +276,12 @@ class Driver:
         )  # fmt: skip
         whole = outcome.steps >= plan.length or ended_well
         usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
-        told = {"job": attempt.job, "code": code, "why": why or ending, "seconds": seconds, "where": where}
+        told = {"job": attempt.job, "code": code, "why": ending or why, "seconds": seconds, "where": where}
         if recovered:
             told["recovered"] = True
         if usable:
-            if seconds is not None and not ending:
-                self.durations.append(seconds)
+            if took := self._whole(seconds, outcome.steps):
+                self.durations.append(took)
             self._tell("ended", **told, outcome=outcome_record(outcome))
             clear_copy(Path(attempt.out))
             return
