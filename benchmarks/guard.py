@@ -437,6 +437,13 @@ def main() -> None:
     print(json.dumps(results))
 
 
+def verdict(value: float, goal: float, control: float) -> str:
+    """A goal is met or not only where two plain arms agree better than the goal asks."""
+    if abs(control) > goal:
+        return f"{100 * goal:.0f} %: cannot tell, plain against plain is {100 * control:+.1f} %"
+    return f"{100 * goal:.0f} %: {'met' if value <= goal else 'NOT met'}"
+
+
 def show(title: str, found: dict[str, Any]) -> None:
     print(f"\n**{title}**", flush=True)
     for key in ("error", "bit_identical", "sync", "direct", "passive", "failed"):
@@ -450,7 +457,7 @@ def show(title: str, found: dict[str, Any]) -> None:
     for name, value in found["overhead"].items():
         low, high = found["spread"].get(name, (None, None))
         spread = f"{100 * low:+.1f} to {100 * high:+.1f} %" if low is not None else "from the two above"
-        goal = f"{100 * GOALS[name]:.0f} %: {'met' if value <= GOALS[name] else 'NOT met'}" if name in GOALS else ""
+        goal = verdict(value, GOALS[name], found["overhead"].get("plain again", 0.0)) if name in GOALS else ""
         print(f"| {name} | {100 * value:+.2f} % | {spread} | {goal} |", flush=True)
 
 

@@ -2,8 +2,7 @@
 
     python scripts/guard_lab.py small  OUT [--runs N]     small trainings of our own, every step measured
     python scripts/guard_lab.py lab    OUT [--runs N]     trainings of the lab with a Guard put on their optimizer
-    python scripts/guard_lab.py score  OUT...             precursors and signs replayed over what was measured
-    python scripts/guard_lab.py logs   CORPUS...          signs asked of the labelled logs of `wheeltapper lab corpus`, prefix by prefix
+    python scripts/guard_lab.py score  OUT... [--signs]   the guard's verdicts replayed over what was measured
 
 OUT gets one .npz per run (loss, gradient norm, update ratio, rate, per step) with its truth inside.
 """
@@ -16,6 +15,7 @@ import json
 import math
 import sys
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -76,6 +76,8 @@ def watched(model: Any, optimizer: Any, **options: Any) -> Any:
 
 TASKS = ("mlp", "conv", "tokens", "regression")
 FAULTS = ("lr-jump", "lr-ramp", "label-flip", "input-scale", "no-warmup", "nan-batch")
+# How a rate that is too high for the curvature shows: it climbs by half a percent a step until the training breaks.
+EDGE = 1.005
 
 
 def build(task: str, rng: Random) -> tuple[Any, Any]:
@@ -134,6 +136,7 @@ def small(out: Path, number: int, steps: int) -> None:
     torch.set_num_threads(1)
     task = TASKS[number % len(TASKS)]
     fault = FAULTS[(number // 3) % len(FAULTS)] if number % 3 == 2 else None
+    fault = "edge" if number >= 1000 else fault  # a set of its own, for the lead
     steps = steps if fault is None else min(steps, 3000)
     model, batch = build(task, rng)
     kind = rng.choice(["sgd", "adam", "adamw"])
@@ -149,6 +152,8 @@ def small(out: Path, number: int, steps: int) -> None:
     warmup = 0 if fault == "no-warmup" else rng.choice([0, 100])
     onset = 0 if fault == "no-warmup" else int(steps * rng.uniform(0.3, 0.7))
     factor = rng.choice([10, 30, 100])
+    if fault == "edge":
+        steps, onset, warmup, schedule, clip, size = 1700, 500, 0, "constant", None, 64
     guard = Light(model, optimizer)
     loss_of = nn.functional.mse_loss if task == "regression" else nn.functional.cross_entropy
     for step in range(steps):
@@ -161,6 +166,8 @@ def small(out: Path, number: int, steps: int) -> None:
             rate = base * factor
         elif fault == "lr-ramp" and step >= onset:
             rate = base * 1.01 ** (step - onset)
+        elif fault == "edge" and step >= onset:
+            rate = base * EDGE ** (step - onset)
         elif fault == "no-warmup":
             rate = base * factor
         optimizer.param_groups[0]["lr"] = rate
@@ -297,12 +304,113 @@ def lab(out: Path, runs: int, seed: int) -> None:
             print(label, len(guard.kept), "steps", guard.passive or "", flush=True)
 
 
+# What the guard would have said of the measured steps.
+
+
+class Replayed:
+    """As much of a guard as an Asker needs."""
+
+    def __init__(self) -> None:
+        self.rank, self.at = 0, 0
+        self.history: list[Any] = []
+        self.incidents: list[Any] = []
+
+    def listen(self, step: Any) -> None:
+        self.tell = step
+
+    def report(self, incident: Any) -> None:
+        self.incidents.append(incident)
+
+
+def records(rows: dict[str, Any]) -> Iterator[Any]:
+    from wheeltapper.guard.record import StepRecord
+
+    for i, (loss, norm, ratio, rate) in enumerate(zip(*(rows[c].tolist() for c in COLUMNS[:4]), strict=True)):
+        bad = not math.isfinite(norm)
+        yield StepRecord(
+            i, i, 0.0, loss, 1, norm, (), True, (rate,), ratio, int(bad), 0 if bad else -1, None, math.nan, False
+        )
+
+
+def visible(loss: Any, onset: int) -> int | None:
+    """The step from which ten losses lie, by their median, above all but 0.5 % of the 200 before the onset: what a
+    reader of the curve would see. None without a quiet stretch before, or if it never shows."""
+    quiet = loss[max(0, onset - 200) : onset]
+    quiet = quiet[np.isfinite(quiet)]
+    if len(quiet) < 50:
+        return None
+    limit = np.quantile(quiet, 0.995)
+    high = np.where(np.isfinite(loss), loss, np.inf)
+    return next(
+        (t for t in range(onset, len(loss)) if np.median(high[t : t + 10]) > limit or not np.isfinite(loss[t])), None
+    )
+
+
+def said(rows: dict[str, Any], signs: bool) -> dict[str, int]:
+    """The first step at which each kind of alarm speaks, notes left out."""
+    from wheeltapper.guard import ask
+    from wheeltapper.guard.judge import Judge
+
+    judge, first, guard = Judge(("p",)), {}, Replayed()
+    ask.LONGEST = 100  # as a run of many hours would be asked in its first thousand steps
+    asker = ask.Asker(guard, thread=False, share=math.inf) if signs else None
+    for record in records(rows):
+        guard.at, before = record.step + 1, len(guard.incidents)
+        guard.history = [record]
+        for alarm in judge.step(record):
+            if alarm.severity != "note":
+                first.setdefault(alarm.kind, record.step)
+        if asker is not None:
+            asker.step(record)
+        for incident in guard.incidents[before:]:
+            first.setdefault(incident.kind, record.step)
+    return first
+
+
+def score(folders: list[Path], signs: bool) -> None:
+    looks = runs = alarmed = 0
+    kinds: Counter[str] = Counter()
+    delays: dict[tuple[str, str], list[str]] = defaultdict(list)
+    leads: dict[str, list[int]] = defaultdict(list)
+    for path in sorted(p for folder in folders for p in folder.glob("*.npz")):
+        rows = dict(np.load(path))
+        truth = json.loads(str(rows["truth"]))
+        first = said(rows, signs)
+        if truth["kind"] != "fault":
+            runs, looks = runs + 1, looks + len(rows["loss"])
+            kinds.update(first.keys())
+            alarmed += bool(first)
+            if first:
+                print("false alarm:", path.name, first)
+            continue
+        onset = round(truth["onset"] or 0)
+        seen = visible(rows["loss"], onset)
+        soonest = min(first.items(), key=lambda item: item[1], default=None)
+        told = "silent" if soonest is None else f"{soonest[0]} {soonest[1] - onset:+}"
+        delays[truth["system"], truth["fault"]].append(
+            f"{told} (visible {'no' if seen is None else f'{seen - onset:+}'}, {len(rows['loss'])} steps)"
+        )
+        if seen is not None:
+            for kind, step in first.items():
+                leads[kind].append(seen - step)
+    print(f"healthy: {runs} runs, {looks:,} steps, {alarmed} runs with an alarm {dict(kinds)}")
+    for (name, fault), rows_ in sorted(delays.items()):
+        print(f"{name:18} {fault:26} {'; '.join(rows_)}")
+    for kind, all_ in sorted(leads.items()):
+        print(
+            f"lead before the loss shows it: {kind:16} n={len(all_)} median {np.median(all_):+.0f} before it in {sum(v > 0 for v in all_)} {sorted(all_)}"
+        )
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("small", "lab", "score", "logs"))
+    parser.add_argument("what", choices=("small", "lab", "score"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--runs", type=int, default=150)
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument(
+        "--signs", action="store_true", help="score: ask the signs too (a tenth of a second for each question)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(arguments)
     if args.what == "small":
@@ -311,6 +419,8 @@ def main(arguments: list[str]) -> int:
                 small(args.paths[0], number, args.steps)
     elif args.what == "lab":
         lab(args.paths[0], args.runs, args.seed)
+    else:
+        score(args.paths, args.signs)
     return 0
 
 

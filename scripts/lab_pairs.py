@@ -19,8 +19,9 @@ from typing import Any
 
 import lab_arm
 
+from wheeltapper.run.gather import read_runs
 from wheeltapper.trial.compare import Bias, decide_all, rate_bias
-from wheeltapper.trial.measure import curve_of, endpoint, look
+from wheeltapper.trial.measure import curve_of, endpoint
 from wheeltapper.trial.model import Outcome, Rule, Verdict
 
 # The endpoint of each system, as its own log gives it: name, which way is better, clock, what a spread over
@@ -87,11 +88,12 @@ class Bench:
         place = Path(tempfile.mkdtemp(prefix="arm-", dir=self.folder))
         began = time.monotonic()
         ended = lab_arm.run(config, seed, place / "out")
-        reading = look(place, metric, clock)
-        curve = () if reading.series is None else curve_of(reading.series, clock, None)
-        rates = reading.run.series_named("lr") if reading.run else None
+        runs = [run for run in read_runs(place / "out") if run.series_named(metric) is not None]
+        series = runs[0].series_named(metric) if runs else None
+        curve = () if series is None else curve_of(series, clock, None)
+        rates = runs[0].series_named("lr") if runs else None
         finite = [] if rates is None else [float(v) for v in rates.values if math.isfinite(v)]
-        raw = reading.run.series_named("train/loss") if reading.run else None
+        raw = runs[0].series_named("train/loss") if runs else None
         losses = None if raw is None else curve_of(raw, clock, None)
         shutil.rmtree(place)
         took = time.monotonic() - began
@@ -101,7 +103,7 @@ class Bench:
             "seed": seed,
             "ended": ended,
             "value": endpoint(curve, 3),
-            "position": reading.position,
+            "position": curve[-1][0] if curve else 0.0,
             "rates": [max(finite), finite[-1]] if finite else [],
             "train": [] if losses is None else [endpoint(losses[:9], 9), endpoint(losses, 9)],
             "seconds": round(took, 2),

@@ -55,7 +55,7 @@ def healthy_cases() -> list[Case]:
     }
     # The spread of what the log reports, which for edm-prior is a loss and not the decibels of its score.
     spread = {name: float(system(name).NOISE) for name in blamed} | {"edm-prior": 0.01}
-    varied: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in blamed]
+    varied: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in reversed(blamed)]
     varied += [("resnet-ddp", {"scheduler": "cosine", "warmup_epochs": 3, "mixup_alpha": 0.4})]
     varied += [("sedd-protein", {"curriculum": True, "lr": 0.01})]
     return [
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, default=Path("out/trial_lab"))
     parser.add_argument("--only", default="", help="cases whose name holds this")
-    parser.add_argument("--pairs", type=int, default=5, help="most pairs of an arm")
+    parser.add_argument("--pairs", type=int, default=8, help="most pairs of an arm")
     args = parser.parse_args()
     bench, began = Bench(args.out), time.monotonic()
     results = []

@@ -2,7 +2,7 @@
 
 The folder holds records and a MANIFEST.csv with the columns name and class (healthy..., trouble). A run is cut at N even
 positions of its clock, and every cut is judged as a look. What matters: alarms on healthy runs, how many of them were
-withdrawn, and after what share of the run a sick one is first called ill.
+withdrawn, and after what share of the run sick ones are called ill.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
     args = parser.parse_args()
     rows = list(csv.DictReader((args.folder / "MANIFEST.csv").open(encoding="utf-8")))
     looks = false = withdrawn = 0
-    first_ill: list[float] = []
+    alarms: list[float] = []
     for row in rows:
         kind = row["class"]
         if not kind.startswith(("healthy", "trouble")) or args.only not in row["name"]:
@@ -65,7 +65,7 @@ def main() -> None:
                 if part is None or not part.series:
                     continue
                 told = judge(part, audit=(), live=n < args.looks)
-                new = ledger.judge("run", told, 0.0, first=False)
+                new = ledger.judge("run", told, 0.0, name=run.name, first=False)
                 if kind.startswith("healthy"):
                     looks += 1
                     false += sum(i.kind == "alarm" for i in new)
@@ -73,8 +73,8 @@ def main() -> None:
                 for i in new:
                     print(f"{kind:22} {row['name'][:34]:34} {run.name[:24]:24} {100 * n / args.looks:4.0f} %  {i.kind} {i.id}: {i.text[:110]}", flush=True)
                     if i.kind == "alarm" and kind == "trouble":
-                        first_ill.append(n / args.looks)
-    print(f"healthy: {looks} looks, {false} alarms, {withdrawn} withdrawn; sick: first alarms at {np.round(sorted(first_ill), 2).tolist()}")
+                        alarms.append(n / args.looks)
+    print(f"healthy: {looks} looks, {false} alarms, {withdrawn} withdrawn; sick: alarms at {np.round(sorted(alarms), 2).tolist()}")
 
 
 if __name__ == "__main__":

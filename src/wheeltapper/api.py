@@ -28,9 +28,6 @@ from wheeltapper.remedy.files import PLAN, write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Option, load_plan
-from wheeltapper.report.fix_view import fix_view
-from wheeltapper.report.html import fix_page
-from wheeltapper.report.markdown_fix import render_fix
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
@@ -144,6 +141,10 @@ def _known(case: Path) -> tuple[dict[str, str], frozenset[str]]:
 
 def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path]:
     """Write the corrected configs, plan.yaml, fix.md, fix.html and the case file into a folder of their own."""
+    from wheeltapper.report.fix_view import fix_view  # the pages need jinja2, which nothing else here does
+    from wheeltapper.report.html import fix_page
+    from wheeltapper.report.markdown_fix import render_fix
+
     if fix.plan is None:
         return []
     target = Path(folder)

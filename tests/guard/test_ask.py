@@ -75,15 +75,15 @@ def asker(guard: Any, **options: Any) -> Asker:
 
 
 def test_a_divergence_is_told_once_with_its_numbers() -> None:
-    losses = healthy(600)
-    losses[200:] += 0.02 * np.arange(400)
+    losses = healthy(700)
+    losses[200:] += 0.02 * np.arange(500)
     guard = Guard()
     asking = asker(guard, total_steps=2000, config={"lr": 1e-3})
     guard.run(losses)
     asking.close()
     told = [i for i in guard.incidents if i.kind == "sign:diverged"]
     assert len(told) == 1
-    assert 200 < told[0].step < 600
+    assert 256 < told[0].step < 700
     assert told[0].severity == "error"
     assert told[0].onset is not None
     assert "rose from" in told[0].text
@@ -128,12 +128,39 @@ def test_a_sign_that_speaks_once_and_takes_it_back_is_not_told(monkeypatch: pyte
     )
     guard = Guard()
     asking = asker(guard)
+    asking.history.seen = ask_module.SURE
     monkeypatch.setattr(asking, "findings", lambda _run: next(answers))
     monkeypatch.setattr(ask_module, "likely_causes", lambda *_: [])
     for n in range(5):
         asking._look(None, n, n)
         asking._hand_over()
     assert [(i.kind, i.step) for i in guard.incidents] == [("sign:x", 3)]
+
+
+def test_statistics_wait_for_enough_steps_and_facts_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wheeltapper.finding import Finding
+
+    guard = Guard()
+    asking = asker(guard)
+    found = [Finding("maybe", "maybe 1", "ill", "is-p"), Finding("fact", "fact 1", "ill", "is")]
+    monkeypatch.setattr(asking, "findings", lambda _run: found)
+    monkeypatch.setattr(ask_module, "likely_causes", lambda *_: [])
+    for seen in (50, 60, ask_module.SURE, ask_module.SURE + 20):
+        asking.history.seen = seen
+        asking._look(None, seen, seen)
+        asking._hand_over()
+    assert [(i.kind, i.step) for i in guard.incidents] == [("sign:fact", 50), ("sign:maybe", ask_module.SURE + 20)]
+
+
+def test_what_the_guard_saw_is_not_told_again() -> None:
+    guard = Guard()
+    guard.incidents.append(Incident("nonfinite-loss", 40, 40, 0.0, "The loss is nan.", "error"))
+    losses = healthy(100)
+    losses[40:] = NAN
+    asking = asker(guard)
+    guard.run(losses)
+    asking.close()
+    assert [i.kind for i in guard.incidents] == ["nonfinite-loss"]
 
 
 def test_a_sign_that_breaks_is_left_out_and_the_others_speak(

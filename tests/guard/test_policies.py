@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from loop import Loop  # noqa: E402
 
 from wheeltapper.errors import InputError  # noqa: E402
-from wheeltapper.guard import Stop, rng  # noqa: E402
+from wheeltapper.guard import Guard, Stop, rng  # noqa: E402
 
 STEPS = 300
 
@@ -222,3 +222,11 @@ def test_only_stop_raises() -> None:
 def test_a_wrong_option_is_told_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Loop().guard(**options)
+
+
+def test_what_cannot_be_copied_is_refused() -> None:
+    """A stand-in of the same name: the real one needs a process group to be made."""
+    old = type("FullyShardedDataParallel", (torch.nn.Linear,), {})(2, 1)
+    with pytest.raises(InputError, match="FullyShardedDataParallel"):
+        Guard(old, torch.optim.SGD(old.parameters(), lr=0.1), policy="rollback")
+    assert Guard(old, torch.optim.SGD(old.parameters(), lr=0.1), policy="skip").passive is None

@@ -17,12 +17,14 @@ from torch import nn  # noqa: E402
 from wheeltapper.errors import InputError  # noqa: E402
 from wheeltapper.finding import Clear, Finding  # noqa: E402
 from wheeltapper.guard.before import preflight  # noqa: E402
+from wheeltapper.guard.preflight_checks import learning  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def _seeded() -> None:
+def _seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    monkeypatch.setattr(learning, "STEPS", 60)  # enough for models this small
 
 
 def images(n: int = 16, classes: int = 4) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,9 @@ def digest(m):
 DDP = """
 model = nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
+attempt = len(list(folder.glob("attempt*")))
+dist.barrier()
+(folder / f"attempt{attempt}").touch()
 guard = Guard(model, optimizer, policy="rollback", run_dir=folder, every=5, snapshot_every=8, recoveries=2)
 resumed, used = guard.resume(), guard._actor.used
 torch.manual_seed(10 + rank)
@@ -53,7 +56,7 @@ for k in range(60):
     loss.backward()
     guard.step(loss, batch_id=(rank, k))
     optimizer.step()
-    if k == 50 and attempt == 0 and folder.name == "restart":
+    if k == 50 and attempt == 0:
         guard._actor.finish()
         dist.barrier()
         os._exit(3)
@@ -122,33 +125,30 @@ dist.destroy_process_group()
 """
 
 
-def launch(script: str, folder: Path, *arguments: str, restarts: int = 0) -> list[dict[str, Any]]:
-    folder.mkdir(exist_ok=True)
+def launch(script: str, folder: Path, torchrun: bool = False, ends: int = 0) -> list[dict[str, Any]]:
+    """Two processes; by torchrun only where that is the point, for its agent is a third that imports torch."""
     path = folder / "train.py"
     path.write_text(HEAD + script)
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        f"--max-restarts={restarts}",
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(
-        [*command, str(path), str(folder), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [json.loads((folder / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    shared = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, str(path), str(folder)]
+    if torchrun:
+        command[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        environments = [shared]
+    else:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+        environments = [{**shared, "RANK": str(rank)} for rank in (0, 1)]
+    running = [subprocess.Popen(command, env=e, stderr=subprocess.PIPE, text=True) for e in environments]
+    errors = [process.communicate(timeout=240)[1] for process in running]
+    assert [process.returncode for process in running] == [ends] * len(running), errors[0][-3000:]
+    return [] if ends else [json.loads((folder / f"told-{rank}.json").read_text()) for rank in (0, 1)]
 
 
 def test_ddp_goes_back_together_and_a_restart_remembers(tmp_path: Path) -> None:
-    zero, one = launch(DDP, tmp_path / "restart", restarts=1)
+    launch(DDP, tmp_path, ends=3)
+    zero, one = launch(DDP, tmp_path, torchrun=True)
     assert zero["attempt"] == 1
     assert zero["resumed"] == one["resumed"] is not None
     assert zero["used"] == one["used"] == 1  # the first process's rollback counts

@@ -290,3 +290,22 @@ def test_a_group_added_later() -> None:
     assert guard.history[-1].lr == (0.1, 0.01)
     assert len(guard.history[-1].group_norms) == 2
     assert all(bool(torch.isfinite(p).all()) for p in model.parameters())
+
+
+def test_a_bias_before_a_batch_norm_is_not_called_frozen() -> None:
+    """Its gradient is rounding noise; plain SGD adds nothing with it, and nothing is wrong."""
+    torch.manual_seed(0)
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    guard = Guard(model, optimizer, every=1)
+    for _ in range(20):
+        x = torch.randn(16, 6)
+        loss = (model(x) - x[:, :1]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        guard.step(loss)
+        optimizer.step()
+    guard.close()
+    assert guard.tensors[-1].moved[1] < 0.5
+    assert guard.incidents == []

@@ -191,6 +191,13 @@ def test_a_damaged_case_is_said_so_and_not_written_over(text: str, tmp_path: Pat
     assert main(["lessons", str(tmp_path)]) == 2
 
 
+def test_a_page_of_somebody_elses_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "case.md").write_text("my notes")
+    with pytest.raises(InputError, match="not ours"):
+        add_attempt(tmp_path / "case.json", Attempt("plan", "1", "a", "h"), "a")
+    assert (tmp_path / "case.md").read_text() == "my notes"
+
+
 def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["fix", str(collapsed), "-o", str(out)]) == 0

@@ -12,7 +12,7 @@ import pytest
 from wheeltapper import api
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
-from wheeltapper.remedy.plan import Plan, Resume
+from wheeltapper.remedy.plan import Plan, PlannedEdit, Resume
 from wheeltapper.run.model import Run
 from wheeltapper.testing import make_run
 
@@ -163,3 +163,14 @@ def test_what_else_changed_is_said_and_weakens_the_proof(plan: Plan) -> None:
     assert result.also == ("batch.per_device: 256 → 1024",)
     assert "not proved which one did it" in result.issues[0].why
     assert followed(run(100, lr=0.0006), plan).also == ()
+
+
+def test_edits_of_plain_keys_and_keys_taken_out_are_looked_for(plan: Plan) -> None:
+    edits = (PlannedEdit("sched.eta_min", "1e-6", 1e-6, "x"), PlannedEdit("clip_max", 1.0, None, "x"))
+    asked = msgspec.structs.replace(plan, edits=edits)
+    good = make_run(curve(40), clock="epoch", config="sched:\n  eta_min: 1.0e-6\n")
+    assert [e.made for e in followed(good, asked).edits] == [True, True]
+    bad = make_run(curve(40), clock="epoch", config="sched:\n  eta_min: 1e-6\nclip_max: 1.0\n")
+    assert [e.made for e in followed(bad, asked).edits] == [False, False]
+    silent = make_run(curve(40), clock="epoch")
+    assert [e.made for e in followed(silent, asked).edits] == [None, None]

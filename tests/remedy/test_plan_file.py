@@ -81,6 +81,7 @@ def changed(plan: Plan, **keys: object) -> str:
         ({"expected": [{"metric": "lr", "clock": "step", "at": 5, "low": 1, "source": " "}]}, "does not say its `source`"),
         ({"expected": [{"metric": "lr", "clock": "step", "at": "5", "low": 1, "source": "x"}]}, "a number is needed, not a text"),
         ({"edits": [{"knob": "a", "old": 1, "new": 2}]}, "`edits`, entry 1: the key `cause` is missing"),
+        ({"case": "../../.bashrc"}, "the history is called case.json"),
         ({"source": "exp1"}, "`source`: a group of keys is needed, not a text"),
     ],
 )  # fmt: skip

@@ -265,3 +265,17 @@ def test_torch_really_restores_what_we_say_it_does() -> None:
     scaler.load_state_dict(torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7).state_dict())
     assert scaler.get_scale() == 1024.0
     assert scaler.get_growth_interval() == 7
+
+
+def test_a_switch_that_is_on_by_default_is_not_turned_off_by_leaving_it_out(tmp_path: Path) -> None:
+    script = SCRIPT.replace(
+        'p.add_argument("--resume")', 'p.add_argument("--amp", action=argparse.BooleanOptionalAction, default=True)'
+    ).replace("if args.resume:", "if args.amp:")
+    run = run_of(tmp_path, train__py=script, run__sh="python train.py --amp --lr 0.1\n")
+    [edited] = edit_run(run, [Edit("amp", True, False)])
+    assert edited.after == "python train.py --no-amp --lr 0.1\n"
+    assert load_test(edited, run).ok
+    gone = replace(edited, after="python train.py --lr 0.1\n", changes=(replace(edited.changes[0], new=None),))
+    assert [check.text for check in load_test(gone, run).failed] == [
+        "without --amp it is on all the same: that is its default"
+    ]

@@ -274,3 +274,13 @@ def test_formats_that_are_written_whole_are_read_when_they_change(tmp_path: Path
     monkeypatch.setattr("wheeltapper.sources.follow.readings_of", lambda p: calls.append(p) or [])
     assert follower.readings(path)
     assert calls == []
+
+
+def test_a_checkpoint_that_is_being_written_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, follower = tmp_path / "step_1200.safetensors", Follower()
+    path.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
+    monkeypatch.setattr("wheeltapper.sources.checkpoint_file.open_content", lambda *_: pytest.fail("opened"))
+    [reading] = follower.readings(path)
+    assert reading.checkpoints[0].step == 1200
+    path.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}")  # cut while it is written anew
+    assert follower.readings(path)[0].checkpoints[0].size == 10

@@ -236,6 +236,8 @@ def test_fair_rates() -> None:
     assert rate_bias([0.3, 0.01], [0.03, 0.001]) == ""
     assert rate_bias([0.3, 0.1], [0.2, 0.1]) == ""
     assert rate_bias([], [0.1]) == ""
+    assert rate_bias([0.0008, 0.0008], [0.012, 0.0]) == ""  # a warm-up that never ends against a full schedule
+    assert rate_bias([0.3, 0.3], [0.3, 0.0]) == "for"
 
 
 def test_ladder() -> None:

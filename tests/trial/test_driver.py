@@ -11,9 +11,9 @@ from trial_toy import FakeEngine, by_config, toy_log, toy_run
 from wheeltapper import api
 from wheeltapper.errors import InputError
 from wheeltapper.trial.arms import Wish
-from wheeltapper.trial.driver import resume_trial, start_trial
+from wheeltapper.trial.driver import Driver, resume_trial, start_trial
 from wheeltapper.trial.engines import Job
-from wheeltapper.trial.ledger import books_of, read_ledger
+from wheeltapper.trial.ledger import Ledger, books_of, read_ledger
 from wheeltapper.trial.plan import TrialPlan
 from wheeltapper.trial.read import causes_in, read_trial
 
@@ -160,6 +160,18 @@ def test_a_cause_in_code_is_tried_by_another_version_of_a_file(tmp_path: Path) -
         api.plan_trial(folder, command, Wish(files=(f"train.py={folder / 'train.py'}",)))
     with pytest.raises(InputError, match="in a copy"):
         api.plan_trial(folder, COMMAND, Wish(files=(f"train.py={fixed}",)))
+
+
+def test_a_control_that_breaks_early_does_not_shorten_the_patience_with_the_arms(
+    plan: TrialPlan, tmp_path: Path
+) -> None:
+    with Ledger(tmp_path) as ledger:
+        driver = Driver(plan, tmp_path, ledger, FakeEngine(), None)
+        assert driver._whole(100.0, plan.length / 20) == pytest.approx(2000.0)
+        assert driver._whole(100.0, plan.length) == 100.0
+        assert driver._whole(100.0, 0.0) is None
+        driver.durations = [2000.0]
+        assert driver._command().timeout == 20_000.0
 
 
 def test_resuming_a_finished_trial_runs_nothing(plan: TrialPlan, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from wheeltapper.report.trial_pages import as_html, as_markdown, as_object
 from wheeltapper.report.trial_view import trial_view
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.driver import start_trial
+from wheeltapper.trial.engines.local import LocalEngine
+from wheeltapper.trial.ledger import read_ledger
 from wheeltapper.trial.model import Rule, Verdict
 from wheeltapper.trial.read import evidence_of, read_trial, tried
 
@@ -118,6 +120,24 @@ def test_the_command_from_plan_to_verdict(tmp_path: Path, capsys: pytest.Capture
     assert "does “not-finite” go away?" in told
     assert "CONFIRMED  lr-too-high" in told
     assert list((tmp_path / "trial" / "arms").glob("*/*/work")) == []
+
+
+def test_runs_are_stopped_where_nothing_more_can_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control once its weights are gone, the arm once it has passed the planned length."""
+    monkeypatch.setenv("TOY_PAUSE", "0.03")  # six seconds for all steps
+    monkeypatch.setattr("wheeltapper.trial.driver.LOOK_EVERY", 0.2)
+    folder = toy_run(tmp_path / "exp1", lr=9.0)
+    command = f"{sys.executable} -I -S train.py --config {{config}} --out {{out}}"
+    plan = api.plan_trial(folder, command, Wish(sets=("optimizer.lr=0.5",), repeats=1))
+    assert plan.cut
+    books = start_trial(plan, tmp_path / "t", LocalEngine(gpus=()))
+    ends = {r["job"]: r["why"] for r in read_ledger(tmp_path / "t" / "ledger.jsonl") if r["kind"] == "ended"}
+    assert ends["control-s7"] in ("gone", "length")  # which of the two comes first, a busy machine decides
+    assert ends["optimizer.lr=0.5-s7"] == "length"
+    control, arm = books.outcomes["control"][7], books.outcomes["optimizer.lr=0.5"][7]
+    assert control.broke
+    assert not arm.broke
+    assert max(at for at, _ in arm.curve) <= plan.length < arm.steps < 200
 
 
 @pytest.mark.parametrize(

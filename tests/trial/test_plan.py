@@ -101,6 +101,11 @@ def test_config_is_the_launch_script_or_the_settings_as_the_command_says(tmp_pat
     assert plan.command.config == str(folder / "run.sh")
 
 
+def test_without_a_symptom_the_metric_alone_is_compared(run_folder: Path) -> None:
+    plan = api.plan_trial(run_folder, COMMAND, Wish(sets=("optimizer.lr=1",), symptom="none"))
+    assert (plan.rule.kind, plan.rule.symptom) == ("difference", "")
+
+
 def test_half_the_dose_lies_between(run_folder: Path) -> None:
     plan = api.plan_trial(run_folder, COMMAND, Wish(causes=("lr-too-high",), dose=True))
     half = plan.arm("lr-too-high.half").edits[0].new

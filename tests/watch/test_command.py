@@ -101,7 +101,7 @@ def test_the_state_lies_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatc
     ("args", "said"),
     [
         (["--interval", "soon"], "no length of time"),
-        (["--target", "accuracy"], "METRIC=NUMBER"),
+        (["--target", "accuracy"], "NAME=VALUE"),
         (["--json"], "--once"),
         (["--once", "--notify", "nonsense"], "wheeltapper[notify]"),
     ],

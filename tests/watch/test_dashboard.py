@@ -14,7 +14,8 @@ pytest.importorskip("textual")
 
 from textual.widgets import DataTable, Static
 
-from wheeltapper.watch import Target, Watcher
+from wheeltapper.prognosis.goal import goal_of
+from wheeltapper.watch import Watcher
 from wheeltapper.watch.dashboard import Curve, Dashboard, Report
 from wheeltapper.watch.notify import Notifier
 
@@ -51,7 +52,7 @@ def two_runs(root: Path) -> Watcher:
     good.grow(120)
     bad.grow(60)
     bad.grow(9, broken=True)
-    return Watcher([root], target=Target.parse("val/accuracy=95"))
+    return Watcher([root], target=goal_of("val/accuracy=95"))
 
 
 def test_the_sick_run_comes_first_and_keys_go_to_the_next(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def seen(*ids: str, at: float = 10.0, grade: Grade = "is-p", onset: float = 5.0,
 
 def kinds(ledger: Ledger, *looks: Diagnosis, first: bool = False) -> list[list[str]]:
     return [
-        [f"{i.kind} {i.id}" for i in ledger.judge("k", d, 0.0, first=first and not n)] for n, d in enumerate(looks)
+        [f"{i.kind} {i.id}" for i in ledger.judge("k", d, 0.0, name="exp", first=first and not n)] for n, d in enumerate(looks)
     ]
 
 

@@ -13,7 +13,8 @@ from writers import Clock, Live
 
 from wheeltapper import api
 from wheeltapper.prognosis.forecast import Forecast
-from wheeltapper.watch import Target, Watcher
+from wheeltapper.prognosis.goal import Goal, goal_of
+from wheeltapper.watch import Watcher
 from wheeltapper.watch import watcher as module
 
 
@@ -224,28 +225,38 @@ def test_several_runs_at_once(tmp_path: Path) -> None:
     assert {w.run.name: w.diagnosis.verdict for w in watcher.runs.values() if w.diagnosis} == {"good": "sound", "bad": "ill"}
 
 
+def test_runs_of_one_name_are_told_apart_and_settings_are_no_run(tmp_path: Path) -> None:
+    for seed in ("a", "b"):
+        Live(tmp_path / seed, "exp").grow(20)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "config.yaml").write_text("lr: 0.1\nepochs: 3\n")
+    watcher = Watcher([tmp_path])
+    watcher.look()
+    assert sorted(w.name for w in watcher.runs.values()) == ["a/exp", "b/exp"]
+
+
 def test_time_left_and_the_chance_of_a_target(tmp_path: Path) -> None:
     live = Live(tmp_path, total=200)
     live.grow(120)
     clock = Clock()
     os.utime(live.log, (clock.now, clock.now))
-    watcher = Watcher([live.folder], target=Target.parse("val/accuracy=95"), clock=clock)
+    watcher = Watcher([live.folder], target=goal_of("val/accuracy=95"), clock=clock)
     watcher.look()
     run = one(watcher)
     assert run.seconds_left() == pytest.approx(81 * 60)  # a row a minute, 119 of 200
     assert isinstance(run.outlook, Forecast)
-    hard, words = run.chance(Target("val/accuracy", 95.0))
-    easy, _ = run.chance(Target("val/accuracy", 50.0))
+    hard, words = run.chance(Goal("val/accuracy", 95.0))
+    easy, _ = run.chance(Goal("val/accuracy", 50.0))
     assert hard is not None
     assert hard < 0.05
     assert "by epoch" in words
     assert easy == 1.0
-    assert run.chance(Target("nothing", 1.0))[0] is None
+    assert watcher.target == Goal("val/accuracy", 95.0)
 
 
 def test_a_target_that_is_reached_is_said_once(tmp_path: Path) -> None:
     live = Live(tmp_path)
-    watcher = Watcher([live.folder], target=Target.parse("accuracy=80"))
+    watcher = Watcher([live.folder], target=goal_of("val/accuracy=80"))
     kinds = []
     for _ in range(10):
         live.grow(10)

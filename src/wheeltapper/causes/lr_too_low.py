@@ -73,11 +73,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > 0:
-        plain = adaptive(case) is False or (
-            adaptive(case) is None
-            and case.knob("optimizer.momentum") is not None
-            and case.knob("optimizer.betas") is None
-        )
+        plain = _plain(case)
         if plain and peak < PLAIN:
             out.append(Evidence(3.0, f"the rate is at most {peak:.2g}, far below what SGD is run with", "level"))
         elif peak < TINY:
@@ -90,6 +86,12 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)
     return out
+
+
+def _plain(case: Case) -> bool:
+    """SGD by its name, or by a momentum without betas."""
+    unnamed = case.knob("optimizer.momentum") is not None and case.knob("optimizer.betas") is None
+    return adaptive(case) is False or (adaptive(case) is None and unnamed)
 
 
 def _shape(train: Series) -> list[Evidence]:
@@ -116,8 +118,8 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     text = "Raise the learning rate by ten."
     if isinstance(rate, (int, float)) and rate > 0:
         new = float(f"{rate * _how_far(case, float(rate)):.1g}")
-        edits = (Edit("optimizer.lr", rate, new, f"{new / rate:.2g} times the rate"),)
-        text = f"Raise the learning rate to {new:g}, {new / rate:.2g} times what it is."
+        edits = (Edit("optimizer.lr", rate, new, f"{new / rate:,.0f} times the rate"),)
+        text = f"Raise the learning rate to {new:g}, {new / rate:,.0f} times what it is."
     return (Remedy(text, edits, "try", "the loss falls visibly within a few hundred steps"),)
 
 
@@ -125,7 +127,7 @@ def _how_far(case: Case, rate: float) -> float:
     """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
-    usual = USUAL_PLAIN if adaptive(case) is False else USUAL_ADAPTIVE
+    usual = USUAL_PLAIN if _plain(case) else USUAL_ADAPTIVE
     if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
         return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")
@@ -135,5 +137,5 @@ def _how_far(case: Case, rate: float) -> float:
     quarter = max(1, len(x) // 4)
     first, last = float(np.median(x[:quarter])), float(np.median(x[-quarter:]))
     moved = (first - last) / abs(first) if first else 0.0
-    highest = (HIGH_ADAPTIVE if adaptive(case) is not False else HIGH_PLAIN) / rate
+    highest = (HIGH_PLAIN if _plain(case) else HIGH_ADAPTIVE) / rate
     return max(10.0, min(0.5 / max(moved, 1e-3), highest))

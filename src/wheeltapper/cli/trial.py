@@ -87,7 +87,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--metric", metavar="SERIES", help="compare by this series (default: the leading validation metric)"
     )
     how.add_argument("--better", choices=("up", "down"), help="which way that series is better")
-    how.add_argument("--symptom", metavar="SIGN", help="the sign that must go away (default: the leading one)")
+    how.add_argument(
+        "--symptom",
+        metavar="SIGN",
+        help="the sign that must go away (default: the leading one; none: compare the metric alone)",
+    )
     how.add_argument("--delta", type=float, metavar="X", help="the smallest difference of the metric that matters")
     how.add_argument(
         "--alpha",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
     from wheeltapper.trial.driver import Row, Show
     from wheeltapper.trial.ledger import Books
@@ -32,8 +32,9 @@ def bars(stream: TextIO) -> Iterator[Show | None]:
         yield show
 
 
-def screen(rows: Sequence[Row], books: Books) -> Table:
-    """The bars as a table."""
+def screen(rows: Sequence[Row], books: Books) -> Group:
+    """The bars, and under them what is done and decided."""
+    from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -45,9 +46,5 @@ def screen(rows: Sequence[Row], books: Books) -> Table:
         bar = ProgressBar(total=1.0, completed=row.share, width=30, pulse=row.share == 0.0)
         table.add_row(clean(row.arm, 30), f"seed {row.seed}", bar, f"{row.share:.0%}")
     done = sum(len(by_seed) for by_seed in books.outcomes.values())
-    words = [
-        f"{done} repeats done",
-        *(f"{clean(arm, 30)}: {v.answer.replace('-', ' ')}" for arm, v in books.verdicts.items()),
-    ]
-    table.add_row(Text(" · ".join(words), style="dim"))
-    return table
+    decided = [f"{clean(arm, 30)} {v.answer}" for arm, v in books.verdicts.items() if v.answer != "cannot-tell"]
+    return Group(table, Text(" · ".join([f"{done} runs done", *decided]), style="dim"))

@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "watch", help="follow live runs: verdict, alarms, time left", description=DESCRIPTION, epilog=EXAMPLES
     )
     parser.add_argument("path", nargs="+", metavar="PATH", help="a file or a folder of a run, or of many; may not exist yet")
-    parser.add_argument("--target", metavar="METRIC=VALUE", help="say how likely the run reaches this score")
+    parser.add_argument("--target", metavar="NAME=VALUE", help="say how likely the run reaches this score")
     parser.add_argument("--interval", type=_time, default=10.0, metavar="TIME", help="between looks (default: 10 s)")
     parser.add_argument("--stale", type=_time, default=1800.0, metavar="TIME", help="silence that is worth saying (default: 30m)")
     parser.add_argument("--until-done", action="store_true", help="stop when every run has finished, crashed or gone silent")
@@ -65,12 +65,12 @@ def _time(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     from wheeltapper.errors import InputError
-    from wheeltapper.watch import Target
+    from wheeltapper.prognosis.goal import goal_of
     from wheeltapper.watch.notify import Notifier
 
     if args.json and not args.once:
         raise InputError("--json goes with --once.", do="Add --once, or leave --json out.")
-    target = Target.parse(args.target) if args.target else None
+    target = goal_of(args.target) if args.target else None
     notifier = Notifier(args.notify)
     if args.once:
         return _once(args, target, notifier)
@@ -134,7 +134,7 @@ def _object(watcher: Watcher, new: list[Incident]) -> dict[str, Any]:
         told = watched.diagnosis
         assert told is not None  # --once judges every run
         entry: dict[str, Any] = {
-            "name": watched.run.name, "root": watched.run.root, "verdict": told.verdict, "headline": told.headline,
+            "name": watched.name, "root": watched.run.root, "verdict": told.verdict, "headline": told.headline,
             "state": watched.state, "at": told.progress.at, "total": told.progress.total, "clock": told.progress.clock,
             "seconds_left": watched.seconds_left(), "alarms": watcher.ledger.open(watched.key),
         }  # fmt: skip

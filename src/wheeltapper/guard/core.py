@@ -27,7 +27,7 @@ from wheeltapper.guard.judge import Alarm, Judge, listed
 from wheeltapper.guard.measure import Meter, memory
 from wheeltapper.guard.meeting import meet, met
 from wheeltapper.guard.outbox import Outbox
-from wheeltapper.guard.ranks import Ranks, find
+from wheeltapper.guard.ranks import Ranks, find, old_sharding
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 from wheeltapper.guard.rng import capture
 from wheeltapper.guard.row import NAN, Row, number
@@ -79,6 +79,11 @@ class Guard:
             raise InputError(f"policy {policy!r} is not known", do=f"Use one of: {', '.join(POLICIES)}")
         if not 0 < cut < 1:
             raise InputError(f"cut={cut} is not between 0 and 1")
+        if policy in ("rollback", "stop") and old_sharding(model):
+            raise InputError(
+                f'policy="{policy}" cannot copy the state of a FullyShardedDataParallel model',
+                do='Use fully_shard (FSDP2), or policy="skip" or "cut".',
+            )
         self.model, self.optimizer, self.scheduler, self.scaler, self.ema = model, optimizer, scheduler, scaler, ema
         self.policy = policy
         self.run_dir = Path(run_dir) if run_dir is not None else None

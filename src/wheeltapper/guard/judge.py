@@ -32,6 +32,8 @@ FACTOR = 4.0
 NORM_RUN, LOSS_RUN = 2, 5
 SKIP_RUN = 5  # outliers in a row after which they are no longer outliers but where the run has gone
 MOVED_ON = 64  # outliers in a row: the level has changed, learn it anew
+# A bias in front of a batch norm has no gradient but rounding noise, a millionth of the others' and less.
+FAINT = 1e-3
 SIGMAS = 8.0  # where tail_level puts the level of Gaussian noise
 
 
@@ -186,7 +188,9 @@ class Judge:
             r, "no-gradient", absent, "no gradient reaches them; the optimizer leaves them as they are"
         )
         rates = np.array([lr[g] if g < len(lr) else math.nan for g in group_of]) if lr else np.zeros(len(names))
-        pushed = (rates > 0) & (r.active > 0) & np.isfinite(r.update_rms)
+        known = r.grad_rms[np.isfinite(r.grad_rms) & (r.grad_rms > 0)]
+        enough = FAINT * float(np.median(known)) if len(known) else math.inf
+        pushed = (rates > 0) & (r.active > 0) & np.isfinite(r.update_rms) & (r.grad_rms > enough)
         frozen = pushed & (r.moved == 0)
         yield from self._twice(r, "frozen", frozen, "they have a gradient and a learning rate, and do not move")
         # A step in fp32 changes nearly every coordinate it pushes; in bf16 an update under |w|/512 is lost (AMP-11).

@@ -47,7 +47,7 @@ def find(model: Any, process_group: Any = None) -> Ranks:
 
     rank, world = dist.get_rank(), dist.get_world_size()
     meshes = [p.device_mesh for p in model.parameters() if hasattr(p, "device_mesh")]
-    sharded = bool(meshes) or any(type(m).__name__ == "FullyShardedDataParallel" for m in model.modules())
+    sharded = bool(meshes) or old_sharding(model)
     group = process_group
     own = False
     if group is None and type(model).__name__ == "DistributedDataParallel":
@@ -58,3 +58,8 @@ def find(model: Any, process_group: Any = None) -> Ranks:
     if group is not None and dist.get_world_size(group) < 2:
         group = None
     return Ranks(rank, world, group, sharded, own)
+
+
+def old_sharding(model: Any) -> bool:
+    """Whether the model is sharded by FSDP1, whose state_dict is a gathered copy and not the state itself."""
+    return any(type(m).__name__ == "FullyShardedDataParallel" for m in model.modules())

@@ -47,6 +47,8 @@ def rerun(folder: Path, configs: Sequence[Path], out: Path) -> Rerun:
     if out.exists() and any(out.iterdir()):
         raise InputError("this folder is not empty", where=str(out), do="Choose another with -o.")
     out.mkdir(parents=True, exist_ok=True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if truth.size != "full" else threads)
     _leave_as_it_was(truth, out)
     for path in _started_with(folder, home.SCRIPT.name):
         target = out / path.relative_to(folder)
@@ -55,8 +57,6 @@ def rerun(folder: Path, configs: Sequence[Path], out: Path) -> Rerun:
     for config in configs:
         _put(config, out)
     argv = command_of(out, truth.system)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if truth.size != "full" else threads)
     began, ended, weights = time.process_time(), "finished", None
     with contextlib.chdir(out):
         clock.start(truth.seed % 50 + 2, LOG_SPEED[truth.size])

@@ -47,11 +47,10 @@ def toward(signals: Signals, findings: tuple[Finding, ...], goal: Goal) -> Forec
         return Unknown(f"whether {series.name} should rise or fall is not known", ())
     goal = replace(goal, value=_in_unit(goal.value, series))
     level = _levels(series)
-    spots = np.flatnonzero(level <= badness(np.array([goal.value]), series.better)[0])
-    if len(spots):
-        spot = int(np.flatnonzero(series.finite)[spots[0]])
+    met = reached(run, goal)
+    if met is not None:
         return Unknown(
-            f"{series.name} has reached {goal.value:g} already, at {series.clock} {series.at[spot]:,.10g} (median of {ROWS} evaluations)"
+            f"{series.name} has reached {goal.value:g} already, at {series.clock} {met:,.10g} (median of {ROWS} evaluations)"
         )
     best = float(badness(np.array([level.min()]), series.better)[0]) if len(level) else float("nan")
     if signals.get("progress").state == "finished":
@@ -62,6 +61,16 @@ def toward(signals: Signals, findings: tuple[Finding, ...], goal: Goal) -> Forec
     if isinstance(told, Unknown):
         return Unknown(f"{told.why} ({series.name} is at {best:.4g} at best, the target is {goal.value:g})", told.needs)
     return replace(told, target=goal.value, chance_of_target=told.chance(goal.value, told.at[-1]))
+
+
+def reached(run: Run, goal: Goal) -> float | None:
+    """Where on the clock of its series the goal was first met, by the median of five evaluations; None if it was not."""
+    series = run.series_named(goal.name)
+    if series is None or series.better not in ("up", "down"):
+        return None
+    wanted = badness(np.array([_in_unit(goal.value, series)]), series.better)[0]
+    spots = np.flatnonzero(_levels(series) <= wanted)
+    return float(series.at[series.finite][spots[0]]) if len(spots) else None
 
 
 def _in_unit(value: float, series: Series) -> float:

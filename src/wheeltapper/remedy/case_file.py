@@ -108,12 +108,15 @@ def load_case(path: str | Path) -> CaseFile:
 
 def add_attempt(path: Path, attempt: Attempt, name: str) -> CaseFile:
     """Add one attempt to the case (begin it, where there is none). The same attempt twice in a row is one."""
+    page = path.with_name("case.md")
+    if page.exists() and not path.exists():
+        raise InputError("a case.md lies here without its case.json, so it is not ours to write over.", where=str(page))
     known = load_case(path) if path.exists() else CaseFile(1, name)
     if known.attempts and _same(known.attempts[-1], attempt):
         return known
     case = CaseFile(1, known.name, (*known.attempts, attempt))
     replace_bytes(path, msgspec.json.format(msgspec.json.encode(case), indent=2) + b"\n")
-    replace_bytes(path.with_name("case.md"), case_markdown(case).encode())
+    replace_bytes(page, case_markdown(case).encode())
     return case
 
 

@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wheeltapper.config.edit import editable
 from wheeltapper.config.edited import same
+from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
 from wheeltapper.remedy.fix import run_hash, settings_of
@@ -137,11 +139,22 @@ def _kin(finding: Finding, then: set[tuple[str, str | None]]) -> bool:
 
 
 def _edit(run: Run, edit: PlannedEdit) -> EditCheck:
+    if edit.knob not in KNOBS:
+        return _key_edit(run, edit)
     knobs = Signals(run).maybe("knobs")
     known = None if knobs is None else knobs.get(edit.knob)
     if known is None:
         return EditCheck(edit.knob, edit.new, None, None)
     return EditCheck(edit.knob, edit.new, known.value, same(known.value, edit.new))
+
+
+def _key_edit(run: Run, edit: PlannedEdit) -> EditCheck:
+    """A key of the config by its dotted name. One that was to be taken out is gone where there is a config."""
+    files = [tree for tree in run.configs if editable(tree)]
+    leaf = next((found for tree in files if (found := tree.leaf(edit.knob)) is not None), None)
+    if leaf is None:
+        return EditCheck(edit.knob, edit.new, None, True if edit.new is None and files else None)
+    return EditCheck(edit.knob, edit.new, leaf.value, edit.new is not None and same(leaf.value, edit.new))
 
 
 def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale: bool) -> IssueCheck:
@@ -162,7 +175,8 @@ def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale
     if issue.how == "code" and not issue.knobs and (still := _code_as_before(diagnosis, issue)):
         return told("OPEN", still)
     verdicts = [_sign(diagnosis, sign, again) for sign, again in seen]
-    done = f"{', '.join(f'{e.knob} is {e.found}' for e in mine)}; " if mine else ""
+    made = ", ".join(f"{e.knob} is {'gone' if e.found is None else e.found}" for e in mine)
+    done = f"{made}; " if made else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
         for verdict, why in verdicts:
             if verdict != status:

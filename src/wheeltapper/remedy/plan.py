@@ -8,7 +8,7 @@ repair, not a promise that is silently dropped.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import msgspec
@@ -208,6 +208,8 @@ def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
         plan = msgspec.convert(data, Plan)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InputError(_friendly(str(error)), where=where, do="Mend that entry and try again.") from None
+    if PurePath(plan.case).name != "case.json":  # a plan may come from elsewhere; it names where we write
+        raise InputError(f"`case` names {plan.case}; the history is called case.json.", where=where)
     for number, band in enumerate(plan.expected, start=1):
         if band.low is None and band.high is None:
             raise InputError(

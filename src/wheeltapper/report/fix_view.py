@@ -280,7 +280,7 @@ def _made(edit: EditCheck) -> str:
     if edit.made is None:
         return f"planned {value_words(edit.wanted)}; the new run does not tell"
     if edit.made:
-        return f"{value_words(edit.found)}, as planned"
+        return "taken out, as planned" if edit.wanted is None else f"{value_words(edit.found)}, as planned"
     return f"{value_words(edit.found)}; planned was {value_words(edit.wanted)}: not made"
 
 

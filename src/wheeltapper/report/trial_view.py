@@ -11,6 +11,7 @@ import numpy as np
 from wheeltapper.report.curves import Chart, Line, Role, thin
 from wheeltapper.report.spark import wants_log
 from wheeltapper.report.text import clean, num, plural
+from wheeltapper.trial.ledger import Books
 from wheeltapper.trial.measure import same_curve
 from wheeltapper.trial.model import Arm, Outcome, Rule
 from wheeltapper.trial.plan import TrialPlan
@@ -134,7 +135,8 @@ def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
     closed = books.closed
     done = sum(len(by_seed) for by_seed in books.outcomes.values())
     state = f"{plural(done, 'run')}, {duration(books.seconds)} of machine time"
-    state += f"; ended: {closed['why']}" if closed is not None else "; not finished"
+    searched = not plan.tried
+    state += "; not finished" if closed is None else "" if searched else f"; ended: {closed['why']}"
     return TrialView(
         name=clean(plan.name, 120),
         folder=clean(str(trial.folder), 300),
@@ -142,7 +144,9 @@ def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:
         state=clean(state, 300),
         facts=plan_rows(plan)[:-1],
         arms=arms,
-        control=tuple(_control_words(plan.rule, control, books.outcomes.get("aa", {}))),
+        control=_searched_words(books)
+        if searched
+        else _control_words(plan.rule, control, books.outcomes.get("aa", {})),
         failures=_failures(trial),
         record=_record(plan.hashes),
     )
@@ -214,9 +218,17 @@ def _outcome_words(outcome: Outcome) -> str:
     return f"{value}{' ✗' if outcome.broke else ' ✓' if outcome.broke is False else ''}"
 
 
-def _control_words(rule: Rule, control: Mapping[int, Outcome], aa: Mapping[int, Outcome]) -> list[str]:
+def _searched_words(books: Books) -> tuple[str, ...]:
+    """Each question of a search, with its runs."""
+    return tuple(
+        clean(f"{arm}: {', '.join(_outcome_words(one) for _, one in sorted(by.items()))}", 300)
+        for arm, by in books.outcomes.items()
+    )
+
+
+def _control_words(rule: Rule, control: Mapping[int, Outcome], aa: Mapping[int, Outcome]) -> tuple[str, ...]:
     if not control:
-        return ["the control has not ended once"]
+        return ("the control has not ended once",)
     out = []
     if rule.symptom:
         shown = sum(bool(o.broke) for o in control.values())
@@ -228,7 +240,7 @@ def _control_words(rule: Rule, control: Mapping[int, Outcome], aa: Mapping[int, 
     elif [g for g in gaps if math.isfinite(g)]:
         widest = max(abs(g) for g in gaps if math.isfinite(g))
         out.append(f"A/A: {plural(len(gaps), 'pair')} of equal runs differ by up to {num(widest)} in {rule.metric}")
-    return [clean(line, 300) for line in out]
+    return tuple(clean(line, 300) for line in out)
 
 
 def _failures(trial: Trial) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,9 @@ have trained on.
 Exact, from the logged rate: at or below 1 % of the peak from some point on, without moving, for at least 20
 % of the run (the tuning playbook calls that wasted). The run's planned length counts where it is known.
 Steps cut by a factor (StepLR, a plateau rule) are excluded: there the last, low level is part of the plan.
-It is a watch if the training loss was still falling when the rate ran out, else a note.
+It is a watch if the training loss was still falling when the rate ran out, or if half of the run was left; else a
+note. Ill where the rate is exactly 0 (to the digits of the log) for half of the run or more: those updates cannot
+change a weight, and nobody plans a run of which most does nothing.
 
 ## When it is wrong
 A long cool-down that was wanted, for instance to let an average of the weights settle.
@@ -30,16 +32,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear
+from wheeltapper.finding import Answer, Clear, Severity
 from wheeltapper.run.model import Series
 from wheeltapper.signals.progress import Progress
 from wheeltapper.signals.statistics import block_medians, slope_p
 from wheeltapper.signs import seen, where
+from wheeltapper.simulate.lr_fit import quantum
 from wheeltapper.simulate.lr_shape import LrShape
 
 ID = "lr-gone-early"
 LIVE = True
 SHARE = 0.20  # SCH-14
+MOST = 0.5  # of the run: more was wasted than was used
+ZERO = 1e-3  # of the peak: a log that prints coarser digits than this does not tell 0 from a low rate
 
 
 def look(lr: Series, lr_shape: LrShape, progress: Progress, train_loss: Series | None = None) -> Answer:
@@ -60,7 +65,11 @@ def look(lr: Series, lr_shape: LrShape, progress: Progress, train_loss: Series |
     text = f"the learning rate is {lr.values[index]:.3g} (peak {lr_shape.peak:.3g}) since {where(lr, index)}: {share:.0%} of the run is spent without training"
     if falling:
         text += "; the training loss was still falling when the rate ran out"
-    return seen(ID, lr, text, severity="watch" if falling else "note", grade="is", onset=index, share=share)
+    nothing = (
+        share >= MOST and lr.values[index] == 0 and float(quantum(lr.values[lr.finite]).max()) < ZERO * lr_shape.peak
+    )
+    severity: Severity = "ill" if nothing else "watch" if falling or share >= MOST else "note"
+    return seen(ID, lr, text, severity=severity, grade="is", onset=index, share=share)
 
 
 def _fell_before(loss: Series, lr: Series, index: int) -> bool:
@@ -82,6 +91,7 @@ CASES = {
         "lr": [1e-3 * max(0.0, 1 - i / 100) for i in range(300)],
         "train/loss": [2.0 - 0.01 * min(i, 100) + 0.01 * ((i * 7) % 5) for i in range(300)],
     },
+    "cool-down": {"lr": [1e-3 * max(0.0, 1 - i / 220) for i in range(300)], "expect": "note"},
     "clear": {"lr": [1e-3 * (1 - i / 300) for i in range(300)]},
     "near miss": {"lr": [0.1] * 30 + [0.01] * 30 + [0.0009] * 30, "expect": "clear"},
     "unknown": {"train/loss": [1.0, 0.9]},

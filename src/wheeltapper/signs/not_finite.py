@@ -118,16 +118,17 @@ def _one(series: Series) -> Finding | None:
         )
         return seen(ID, series, text, severity="ill", grade="is", onset=start, rows=n - start, before=before)
     back = int(spots[-1]) + 1
-    text = (
-        f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}; "
-        f"finite again from {where(series, back)}"
-    )
-    return seen(ID, series, text, severity="watch", grade="is", onset=first, end=back, rows=bad.sum())
+    text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}; "
+    # The record may end on such a row, as a live one often does: too few in a row to say that it is lost.
+    text += f"finite again from {where(series, back)}" if back < n else "the last row is one of them"
+    end = back if back < n else None
+    return seen(ID, series, text, severity="watch", grade="is", onset=first, end=end, rows=bad.sum())
 
 
 CASES = {
     "finding": {"train/loss": [2.0, 1.5, 1.2, 1.1, float("nan"), float("nan"), float("nan")]},
     "clear": {"train/loss": [2.0, 1.5, 1.2, 1.1, 1.0]},
     "near miss": {"train/loss": [2.0, 1.5, float("nan"), 1.1, 1.0, 0.9, 0.8, 0.7], "expect": "watch"},
+    "last row": {"train/loss": [2.0, 1.5, float("nan"), 1.1, 1.0, 0.9, float("nan")], "expect": "watch"},
     "unknown": {},
 }

@@ -7,7 +7,8 @@ A reader is a module in this folder with
     def read(path: Path) -> list[Reading]        # never raises on bad content: a Note says what was lost
 
 A format that is only ever appended to has `read(path, tail=None)`: with a Tail (_tail.py) it goes on where the last
-look stopped, so that follow.py need not read a growing file over.
+look stopped, so that follow.py need not read a growing file over. A file that must not be opened while it may be written
+has `glance(path)`, which tells what can be told from outside.
 
 Generic readers answer at most 0.3, so that a reader that knows the format always wins. Registration is
 by being in the folder; modules whose name starts with an underscore, and `record`, are not readers.

@@ -41,6 +41,15 @@ def sniff(head: Head) -> float:
     return 0.25 if name.endswith(_SURE_SUFFIXES) and (head.looks_binary or not data) else 0.0
 
 
+def glance(path: Path) -> list[Reading]:
+    """What its name and size tell. A run that goes on may write the file anew while it is read, and a file that shrinks
+    under a memory map ends the process that reads it."""
+    step, epoch = names.position(path)
+    kinds = tuple(kind for kind in _ORDER if kind in names.kinds(path))
+    found = Checkpoint(str(path), step, epoch, kinds, path.stat().st_size, metric=names.score(path))
+    return [Reading(str(path), FORMAT, checkpoints=(found,))]
+
+
 def read(path: Path) -> list[Reading]:
     file = str(path)
     try:

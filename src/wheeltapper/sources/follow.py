@@ -104,7 +104,7 @@ class Follower:
         if resumable(head):
             for _, reader in ranked(Head(path, now.size, head)):
                 if not takes_tail(reader):
-                    if tells(found := reader.read(path)):
+                    if tells(found := getattr(reader, "glance", reader.read)(path)):
                         known.readings = found
                         return known
                     continue

@@ -109,7 +109,7 @@ def _cause_arm(diagnosis: Diagnosis, cause_id: str, command: Command) -> tuple[A
         if not remedy.edits:
             continue
         arm = Arm(
-            cause_id, "remedy", f"{remedy.text} ({edit_words(remedy.edits)})", cause_id, remedy.edits,
+            cause_id, "remedy", edit_words(remedy.edits), cause_id, remedy.edits,
             (f"{cause.title}: confirmed; mending it alone makes the symptom go away",
              f"{cause.title}: refuted, or more than this remedy is needed"),
         )  # fmt: skip

@@ -334,7 +334,7 @@ def rounding_of(pairs: Sequence[tuple[Outcome, Outcome]]) -> float:
 def rate_bias(control_rates: Sequence[float], arm_rates: Sequence[float]) -> Bias:
     """Whether the learning rates at the end favour one arm (TRL-09): "for" the arm, "against" it, or "".
 
-    Fair is: both cooled to a tenth of their own peak, or both end at the same rate. The series are the rates
+    Fair is: both end under a tenth of the highest rate of the two, or at the same rate. The series are the rates
     in use, in order. Whether a symptom appears is not biased this way (TRL-10), so `decide` only heeds it for
     differences.
 
@@ -344,7 +344,7 @@ def rate_bias(control_rates: Sequence[float], arm_rates: Sequence[float]) -> Bia
     one, two = ([rate for rate in rates if math.isfinite(rate)] for rates in (control_rates, arm_rates))
     if not one or not two or math.isclose(one[-1], two[-1], rel_tol=COOLED):
         return ""
-    if one[-1] <= COOLED * max(one) and two[-1] <= COOLED * max(two):
+    if max(one[-1], two[-1]) <= COOLED * max(*one, *two):
         return ""
     return "for" if two[-1] < one[-1] else "against"
 

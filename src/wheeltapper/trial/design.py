@@ -39,6 +39,8 @@ def leading_symptom(diagnosis: Diagnosis, only: str | None = None) -> Finding | 
     """The ill sign that a trial must make go away: the one asked for, else an abrupt one, else the first."""
     known = {sign.ID for sign in signs()}
     ill = [f for f in diagnosis.findings if f.severity == "ill" and f.id in known]
+    if only == "none":
+        return None  # the metric alone is compared, whether or not the control shows the sign
     if only is not None:
         found = [f for f in diagnosis.findings if f.id == only]
         if not found:

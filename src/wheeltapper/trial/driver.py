@@ -38,13 +38,14 @@ from wheeltapper.trial.model import Arm, Outcome
 from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
 from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
 from wheeltapper.trial.read import WHICH_FOLDER, plan_in
+from wheeltapper.trial.schedule import next_repeat, undecided
 
 ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
 FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
+LEAST_TIMEOUT = 300.0  # seconds: below, a slow start of the machine would look like a hang
 HUNG = 10.0  # times as long as the control took: it hangs
 LOOK_SHARE = 0.01  # of the driver's time goes into reading along
 LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
-LEFT_OVER = 3  # times as many repeats as planned may go to an arm that the others leave room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def resume_trial(folder: Path, engine: Engine, *, budget: float | None = None, s
     with Ledger(folder) as ledger:
         plan = plan_in(ledger.records, folder)
         plan = plan if budget is None else replace(plan, budget=budget)
+        if not plan.tried:
+            raise InputError(f"{folder} holds a search.", do="Give its command again: what has run is not run again.")
         _unchanged(plan)
         return Driver(plan, folder.resolve(), ledger, engine, show).run()
 
@@ -112,8 +115,12 @@ class Driver:
         self.plan, self.folder, self.ledger, self.engine, self.show = plan, folder, ledger, engine, show
         self.books = books_of(ledger.records)
         self.live: dict[str, _Live] = {}
-        self.durations: list[float] = [
-            r["seconds"] for r in ledger.records if r["kind"] == "ended" and r.get("outcome") and r.get("seconds")
+        self.durations = [
+            took
+            for r in ledger.records
+            if r["kind"] == "ended"
+            and r.get("outcome")
+            and (took := self._whole(r.get("seconds"), r["outcome"]["steps"]))
         ]
         self.over = ""  # why nothing more is submitted
         self._configs: tuple[tuple[ConfigTree, ...], tuple[str, ...]] | None = None
@@ -166,55 +173,20 @@ class Driver:
     def _submit(self) -> None:
         """Keep the engine fed a little ahead, so that no slot waits while a record is read."""
         while not self.over and len(self.books.open) < 2 * self.engine.room():
-            chosen = self._next()
+            chosen = next_repeat(self.plan, self.books)
             if chosen is None or not self._affordable():
                 return
             self._send(*chosen)
-
-    def _next(self) -> tuple[Arm, int] | None:
-        """The next repeat, round by round: the control before the arms, undecided arms only."""
-        plan, books = self.plan, self.books
-        open_ = {(a.arm, a.seed) for a in books.open.values()}
-        undecided = [arm for arm in plan.tried if self._undecided(arm.id)]
-        if not undecided:
-            return None
-        control = books.outcomes.get("control", {})
-        for index in range(LEFT_OVER * len(plan.seeds)):
-            seed = plan.seeds[0] + index
-            if index >= len(plan.seeds) and not self._left_over(index, len(undecided)):
-                return None
-            arms = [plan.arm("control"), *([plan.arm("aa")] if index < plan.aa else []), *undecided]
-            for arm in arms:
-                key = (arm.id, seed)
-                if key in open_ or key in books.failed or seed in books.outcomes.get(arm.id, {}):
-                    continue
-                if index >= 1 and arm.kind not in ("control", "aa") and not control:
-                    return None  # before a second round, the control must have shown what it does
-                return arm, seed
-        return None
-
-    def _undecided(self, arm_id: str) -> bool:
-        verdicts, first = self.books.verdicts, self.plan.arm(arm_id).after
-        if first and (first not in verdicts or verdicts[first].answer != "refuted"):
-            return False
-        known = verdicts.get(arm_id)
-        return arm_id not in self.books.abandoned and (known is None or known.answer == "cannot-tell")
-
-    def _left_over(self, index: int, undecided: int) -> bool:
-        """Whether the arms decided early leave enough of the planned repeats for one more round."""
-        started = len(self.books.tries)
-        more = [v.more for a in self.plan.tried if self._undecided(a.id) and (v := self.books.verdicts.get(a.id))]
-        told = [m for m in more if m is not None]
-        return bool(told) and started + min(told) * (1 + undecided) <= self.plan.cost.most and index < 1000
 
     def _affordable(self) -> bool:
         """Within the budget, counting what runs and what this repeat will take."""
         budget = self.plan.budget
         if budget is None:
             return True
-        each = statistics.median(self.durations) if self.durations else self.plan.cost.each
-        if each is None:
-            return not self.books.open  # one run shows what a run costs
+        if not self.durations:
+            # One run shows what a run costs; the record's own clock may be another machine's.
+            return not self.books.open
+        each = statistics.median(self.durations)
         if self.books.seconds + each * (len(self.books.open) + 1) <= budget:
             return True
         if not self.books.open:
@@ -235,10 +207,18 @@ class Driver:
         self.live[job.id] = _Live(attempt)
         self.engine.submit(job)
 
+    def _whole(self, seconds: float | None, steps: float) -> float | None:
+        """What a run of the planned length takes, from one that may have broken or been stopped before."""
+        reached, span = steps - self.plan.fork.step, self.plan.length - self.plan.fork.step
+        return None if not seconds or reached <= 0 else seconds * max(1.0, span / reached)
+
     def _command(self) -> Command:
         command = self.plan.command
         if command.timeout is None and self.durations:
-            command = replace(command, timeout=max(60.0, HUNG * statistics.median(self.durations)))
+            command = replace(command, timeout=max(LEAST_TIMEOUT, HUNG * statistics.median(self.durations)))
+        if self.plan.budget is not None:
+            left = max(self.plan.budget - self.books.seconds, 1.0)
+            command = replace(command, timeout=min(left, command.timeout or left))
         return command
 
     def _setting(self, arm: Arm, seed: int) -> Setting:
@@ -296,12 +276,12 @@ class Driver:
         )  # fmt: skip
         whole = outcome.steps >= plan.length or ended_well
         usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
-        told = {"job": attempt.job, "code": code, "why": why or ending, "seconds": seconds, "where": where}
+        told = {"job": attempt.job, "code": code, "why": ending or why, "seconds": seconds, "where": where}
         if recovered:
             told["recovered"] = True
         if usable:
-            if seconds is not None and not ending:
-                self.durations.append(seconds)
+            if took := self._whole(seconds, outcome.steps):
+                self.durations.append(took)
             self._tell("ended", **told, outcome=outcome_record(outcome))
             clear_copy(Path(attempt.out))
             return
@@ -364,7 +344,7 @@ class Driver:
                 self._tell("verdict", arm=name, verdict=verdict_record(verdict))
             if verdict.answer != "cannot-tell":
                 self._free(name)
-        if not any(self._undecided(arm.id) for arm in plan.tried):
+        if not undecided(plan, books):
             self._stop("every arm is decided")
 
     def _running(self, arm: str) -> set[int]:

@@ -9,6 +9,6 @@
 from __future__ import annotations
 
 from wheeltapper.watch.incidents import Incident, Ledger
-from wheeltapper.watch.watcher import Target, Watched, Watcher
+from wheeltapper.watch.watcher import Watched, Watcher
 
-__all__ = ["Incident", "Ledger", "Target", "Watched", "Watcher"]
+__all__ = ["Incident", "Ledger", "Watched", "Watcher"]

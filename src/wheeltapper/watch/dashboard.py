@@ -226,7 +226,7 @@ class Dashboard(App[None]):
 
         def order(key: str) -> tuple[int, str]:
             told = self._runs[key].diagnosis
-            return (rank[told.verdict] if told else 1, self._runs[key].run.name)
+            return (rank[told.verdict] if told else 1, self._runs[key].name)
 
         return sorted(self._runs, key=order)
 
@@ -262,7 +262,7 @@ class Dashboard(App[None]):
         column = next(iter(table.columns))
         for key in keys:
             run = self._runs[key]
-            text = Text.assemble(self._mark(run), " ", (clean(run.run.name, 30), "bold"))
+            text = Text.assemble(self._mark(run), " ", (clean(run.name, 30), "bold"))
             text.append(f"\n  {short_place(run)}{'' if run.state == 'running' else f'  {run.state}'}", style="dim")
             table.update_cell(key, column, text, update_width=True)
         if self._chosen in keys and keys:
@@ -280,20 +280,22 @@ class Dashboard(App[None]):
         head = Text.assemble(self._mark(run), " ")
         if told:
             head.append(VERDICT_WORDS[told.verdict].upper(), style=f"bold {self._color(told.verdict)}")
-        head.append(f"  {clean(run.run.name, 80)}", style="bold")
+        head.append(f"  {clean(run.name, 80)}", style="bold")
         if told:
             head.append(f"\n{clean(told.headline, 300)}")
             if told.verdict == "ill" and told.causes and told.causes[0].probability > 0.5 and told.causes[0].id != SOMETHING_ELSE:
                 head.append(f"\nMost likely: {clean(told.causes[0].title)} ({100 * told.causes[0].probability:.0f} %)", style="italic")
         verdict.update(head)
         facts.update(self._facts(run))
-        curves = curves_of(run, self._watcher.target.series(run.run) if self._watcher.target else None)
+        curves = curves_of(run, self._goal_series(run))
         for offset, name in enumerate(("first", "second")):
             chart = self.query_one(f"#{name}", Curve)
             series = curves[(self._curve + offset) % len(curves)] if len(curves) > offset else None
-            target = self._watcher.target
-            wanted = target.value if target and series is not None and target.series(run.run) is series else None
-            chart.show(run, series, wanted)
+            target = run.outlook.target if isinstance(run.outlook, Forecast) else None
+            chart.show(run, series, target if series is not None and series is self._goal_series(run) else None)
+
+    def _goal_series(self, run: Watched) -> Series | None:
+        return run.run.series_named(self._watcher.target.name) if self._watcher.target else None
 
     def _facts(self, run: Watched) -> Text:
         left = run.seconds_left()
@@ -307,7 +309,7 @@ class Dashboard(App[None]):
         line = Text("   ").join(_cell(name, value) for name, value in cells)
         target = self._watcher.target
         if target is not None:
-            line.append("\n").append(_cell(f"chance of {clean(target.metric, 24)} {num(target.value)}:", run.chance(target)[1]))
+            line.append("\n").append(_cell(f"chance of {clean(target.name, 24)} {num(target.value)}:", run.chance(target)[1]))
         elif isinstance(run.outlook, Forecast):
             last = len(run.outlook.at) - 1
             words = f"{num(run.outlook.middle[last])} ({num(run.outlook.low[last])} to {num(run.outlook.high[last])})"

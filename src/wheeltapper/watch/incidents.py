@@ -63,10 +63,10 @@ class Ledger:
         self._runs: dict[str, dict[str, _Known]] = {}
         self._said: dict[str, list[str]] = {}  # words said once for each run: finished, silent
 
-    def judge(self, key: str, diagnosis: Diagnosis, now: float, *, first: bool) -> list[Incident]:
+    def judge(self, key: str, diagnosis: Diagnosis, now: float, *, name: str, first: bool) -> list[Incident]:
         """What this diagnosis of a run has that the last one had not. `first`: nothing was known of the run, so
         that what is found stood there before and need not prove itself."""
-        name, known = diagnosis.run.name, self._runs.setdefault(key, {})
+        known = self._runs.setdefault(key, {})
         alarms = {f.id: f for f in reversed(diagnosis.findings) if f.severity == "ill" and f.grade != "suspected"}
         out: list[Incident] = []
         for id, finding in alarms.items():

@@ -83,7 +83,7 @@ def overview(watcher: Watcher) -> RenderableType:
         mark = Text(f"{SIGNS[told.verdict]} {told.verdict.replace('-', ' ')}", style=STYLE[told.verdict]) if told else Text("?")
         left = run.seconds_left()
         table.add_row(
-            mark, Text(clean(run.run.name, 60)), Text(run.state), Text(place(run)),
+            mark, Text(clean(run.name, 60)), Text(run.state), Text(place(run)),
             Text(duration(left) if left is not None else ""), Text(clean(told.headline) if told else ""),
         )  # fmt: skip
     waits = [Text(f"… {why}; waiting", style="dim") for why in watcher.waiting.values()]
@@ -112,4 +112,4 @@ def once_text(watcher: Watcher, new: list[Incident], changed: list[Watched], *, 
 
 def _standing(run: Watched, watcher: Watcher) -> str:
     mark = SIGNS[run.diagnosis.verdict] if run.diagnosis else "?"
-    return f"{mark} {clean(run.run.name, 80)}: {run.status(watcher.target)}"
+    return f"{mark} {clean(run.name, 80)}: {run.status(watcher.target)}"

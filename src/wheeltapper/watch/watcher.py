@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from wheeltapper.api import audited, judge
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.finding import Finding, Unknown
-from wheeltapper.prognosis.forecast import Forecast, forecast
+from wheeltapper.prognosis.forecast import Forecast
+from wheeltapper.prognosis.goal import Goal, reached
 from wheeltapper.report.text import clean, num, percent, position
 from wheeltapper.run.gather import files_at, read_runs
 from wheeltapper.run.model import Run, Series
@@ -34,32 +34,6 @@ from wheeltapper.watch.pace import Pace, duration
 SHARE = 20.0  # a twentieth of one core
 STALE = 1800.0  # half an hour: longer than the validation and the checkpoint of most runs
 MOST_RUNS = 200  # shown and judged; a folder of more is an archive, not a set of live runs
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A score to reach: `val/accuracy=0.9`, or `loss=2.5` with a loss that falls."""
-
-    metric: str
-    value: float
-
-    @classmethod
-    def parse(cls, text: str) -> Target:
-        """
-        >>> Target.parse("val/accuracy=0.9")
-        Target(metric='val/accuracy', value=0.9)
-        """
-        metric, _, value = text.partition("=")
-        try:
-            return cls(metric.strip(), float(value))
-        except ValueError:
-            raise InputError(f"--target {text!r} is not METRIC=NUMBER.", do="For example: --target val/accuracy=0.9") from None
-
-    def series(self, run: Run) -> Series | None:
-        """The series meant: by its name here, its name in the file, or the only one that contains the words."""
-        named = run.series_named(self.metric)
-        near = [s for s in run.series.values() if self.metric.lower() in s.name.lower() and s.better in ("up", "down")]
-        return named or (min(near, key=lambda s: (s.split != "val", len(s.name))) if near else None)
 
 
 class Seen(NamedTuple):
@@ -77,6 +51,7 @@ class Watched:
 
     key: str
     run: Run
+    name: str  # of the run; with its folder, where several have the same
     grown: float  # when its record was last seen to grow, by our clock
     pace: Pace = field(default_factory=Pace)
     diagnosis: Diagnosis | None = None
@@ -119,22 +94,18 @@ class Watched:
         rate = self.pace.rate(self.run, progress.clock)
         return None if not rate else max(0.0, (progress.total - progress.at) / rate)
 
-    def chance(self, target: Target) -> tuple[float | None, str]:
-        """P(the target is reached by the end of the forecast), and that in words. None: it cannot be told."""
-        series = target.series(self.run)
-        if series is None:
-            return None, f"no series is called {clean(target.metric, 40)}"
-        sign = 1.0 if series.better == "up" else -1.0
-        met = np.flatnonzero(sign * series.values >= sign * target.value)
-        if len(met):
-            return 1.0, f"reached at {position(float(series.at[met[0]]), series.clock)}"
+    def chance(self, goal: Goal) -> tuple[float | None, str]:
+        """P(the goal is reached by the end of the forecast), and that in words. None: it cannot be told."""
+        met = reached(self.run, goal)
+        if met is not None:
+            series = self.run.series_named(goal.name)
+            return 1.0, f"reached at {position(met, series.clock if series else None)}"
         if not isinstance(self.outlook, Forecast):
             return None, self.outlook.why if isinstance(self.outlook, Unknown) else "not yet known"
-        by = self.outlook.at[-1]
-        share = self.outlook.chance(target.value, by)
+        share, by = self.outlook.chance_of_target, self.outlook.at[-1]
         return share, f"{percent(share) if share is not None else '?'} by {position(by, self.outlook.clock)}"
 
-    def status(self, target: Target | None = None) -> str:
+    def status(self, target: Goal | None = None) -> str:
         """One line about the run as it stands."""
         told = self.diagnosis
         parts = [told.verdict.replace("-", " ") if told else clean(self.problem) or "not judged yet", self.state]
@@ -148,7 +119,7 @@ class Watched:
         if left is not None:
             parts.append(f"{duration(left)} left")
         if target is not None:
-            parts.append(f"{clean(target.metric, 40)} {num(target.value)}: {self.chance(target)[1]}")
+            parts.append(f"{clean(target.name, 40)} {num(target.value)}: {self.chance(target)[1]}")
         return " · ".join(parts)
 
 
@@ -160,6 +131,12 @@ def main_series(run: Run) -> list[Series]:
     return list({s.name: s for s in chosen}.values())
 
 
+def _with_folder(run: Run, top: Path) -> str:
+    """The name of a run below `top` by its path."""
+    path = Path(run.root)
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) and path != top else run.name
+
+
 class Watcher:
     """Watches files and folders, which need not exist yet. `look` reads what is new and returns what happened."""
 
@@ -167,7 +144,7 @@ class Watcher:
         self,
         paths: Iterable[str | os.PathLike[str]],
         *,
-        target: Target | None = None,
+        target: Goal | None = None,
         stale: float = STALE,
         ledger: Ledger | None = None,
         seen: Mapping[str, Seen] | None = None,
@@ -236,6 +213,8 @@ class Watcher:
             return  # what was read before it went away still stands
         self.waiting.pop(path, None)
         found: dict[str, Watched] = {}
+        runs = [run for run in runs if run.series] or runs  # settings that lie beside runs are no run to wait for
+        names = Counter(run.name for run in runs)
         for run in runs[:MOST_RUNS]:
             key = f"{path}\n{run.root}\n{run.name}"
             written = follower.last_change(Path(file) for file in run.files)
@@ -243,12 +222,13 @@ class Watcher:
             if watched is None:
                 # How long it has been silent before we came is told by the file's own time, never in the future.
                 before = self._seen.get(key)
-                watched = Watched(key, run, grown=min(now, written) if before is None else now)
+                watched = Watched(key, run, run.name, grown=min(now, written) if before is None else now)
                 if before is not None and before.written == written:
                     watched.grown = before.grown
             elif written != watched.written:
                 watched.grown = now
             watched.run, watched.written = run, written
+            watched.name = run.name if names[run.name] == 1 else _with_folder(run, path)
             points = sum(len(s) for s in run.series.values())
             watched.content = (points, len(run.events), len(run.configs), len(run.checkpoints))
             found[key] = watched
@@ -268,11 +248,12 @@ class Watcher:
             watched.audit = basis, audited(run)
         try:
             watched.live = not watched.silent
-            told = watched.diagnosis = judge(run, audit=watched.audit[1], live=watched.live)
+            told = watched.diagnosis = judge(run, audit=watched.audit[1], live=watched.live, goal=self.target)
             if watched.live and watched.over:
                 watched.live = False
-                told = watched.diagnosis = judge(run, audit=watched.audit[1])
-            watched.outlook, watched.problem = self._outlook(told), ""
+                told = watched.diagnosis = judge(run, audit=watched.audit[1], goal=self.target)
+            watched.outlook = told.prognosis if isinstance(told.prognosis, Forecast | Unknown) else None
+            watched.problem = ""
         except Exception as error:  # hours of watching must not end with one faulty rule
             watched.problem = f"this is a bug in Wheeltapper, not in your run: {type(error).__name__}: {error}"
             watched.judged, watched.judged_at = watched.content, now
@@ -282,29 +263,22 @@ class Watcher:
         watched.cost = time.perf_counter() - began
         before = self._seen.get(watched.key)
         again = before is not None and before.content == watched.content  # judged at an earlier call already
-        out = [] if again else self.ledger.judge(watched.key, told, now, first=first)
+        out = [] if again else self.ledger.judge(watched.key, told, now, name=watched.name, first=first)
         if self.target is not None and watched.chance(self.target)[0] == 1.0:
-            text = f"{clean(self.target.metric, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
-            out += self.ledger.once(watched.key, run.name, "target", text, now)
+            text = f"{clean(self.target.name, 60)} {num(self.target.value)} {watched.chance(self.target)[1]}"
+            out += self.ledger.once(watched.key, watched.name, "target", text, now)
         if watched.over == "finished":
-            out += self.ledger.once(watched.key, run.name, "finished", told.progress.text, now)
+            out += self.ledger.once(watched.key, watched.name, "finished", told.progress.text, now)
         elif watched.over == "crashed":
             text = next(f.summary for f in told.findings if f.id == "crashed")
-            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, run.name, "crashed", text, now)
+            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, watched.name, "crashed", text, now)
         else:
             self.ledger.unsay(watched.key, "crashed")
         return out
 
-    def _outlook(self, told: Diagnosis) -> Forecast | Unknown | None:
-        """The forecast of the target's series if there is a target, else the diagnosis's own."""
-        series = self.target.series(told.run) if self.target else None
-        if series is not None and told.run.series and told.progress.state not in ("finished", "crashed"):
-            return forecast(Signals(told.run), told.findings, series=series)
-        return told.prognosis if isinstance(told.prognosis, Forecast | Unknown) else None
-
     def _alive(self, watched: Watched, now: float) -> list[Incident]:
         """Does it still write?"""
-        name = watched.run.name
+        name = watched.name
         if watched.over:
             return []
         if watched.silent:
