@@ -24,7 +24,7 @@ def capture(*, devices: bool = True) -> State:
 
 
 def raw(*, devices: bool = True) -> tuple[Any, ...]:
-    """The same as the libraries hand it out: microseconds, for a call at every step."""
+    """The same as the libraries hand it out, for a call at every step."""
     gpu = devices and torch.cuda.is_available() and torch.cuda.is_initialized()
     return (
         random.getstate(),
