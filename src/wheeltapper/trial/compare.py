@@ -227,16 +227,17 @@ def _by_difference(
     delta = least_that_matters(valued, rule, floor)
     spread = max(floor.spread, ROUNDING * rounding_of(valued))
     bet, against = float(t_evalue(gain - delta, spread)), float(t_evalue(delta - gain, spread))
-    low, high = confidence_sequence(gain, rule.alpha, spread)
+    # The bets are one-sided at alpha, so the interval that fits them leaves alpha out on each side (ST-12).
+    low, high = confidence_sequence(gain, 2 * rule.alpha, spread)
     base = replace(
         base,
-        effect=sign * float(gain.mean()),
-        low=min(sign * low, sign * high),
-        high=max(sign * low, sign * high),
+        effect=sign * float(gain.mean()) + 0.0,  # no minus zero
+        low=min(sign * low, sign * high) + 0.0,
+        high=max(sign * low, sign * high) + 0.0,
         p=min(1.0, 1 / bet),
     )
     told = f"{rule.metric} {_better(float(gain.mean()))} over {n} {'pair' if n == 1 else 'pairs'}"
-    told += f" ({1 - rule.alpha:.0%} sequence {base.low:.3g} to {base.high:.3g} for the change)" if n > 1 else ""
+    told += f" ({1 - 2 * rule.alpha:.0%} sequence {base.low:.3g} to {base.high:.3g} for the change)" if n > 1 else ""
     matters = f"what matters is {delta:.3g}"
     if against >= 1 / rule.beta and n >= LEAST_TO_REFUTE:
         if bias == "against":

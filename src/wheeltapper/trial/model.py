@@ -76,7 +76,7 @@ class Verdict:
     why: str
     pairs: int = 0
     effect: float | None = None  # arm minus control, on the endpoint
-    low: float | None = None  # its confidence sequence at 1 - alpha
+    low: float | None = None  # its confidence sequence at 1 - 2 alpha: alpha on each side
     high: float | None = None
     p: float | None = None  # valid at any look, before Holm
     more: int | None = None  # further pairs that would probably tell; None: decided, or never
