@@ -10,6 +10,9 @@ import pytest
 SRC = Path(__file__).resolve().parents[1] / "src" / "wheeltapper"
 # lab trains models of its own and guard lives inside the user's training: neither opens files of others.
 OWN_PROCESS = {"lab", "guard"}
+# A trial starts what the user names on the command line (the training, git in their own checkout), never what a run's
+# files say. The places where that happens are named, so that there is no other.
+STARTS = {"trial/engines/local.py", "trial/engines/slurm.py", "trial/git.py"}
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_CALLS = {
     ("pickle", "load"),
@@ -52,7 +55,10 @@ MODULES = sorted(p for p in SRC.rglob("*.py") if p.relative_to(SRC).parts[0] not
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SRC)))
 def test_nothing_can_run_what_it_reads(path: Path) -> None:
-    assert dangerous(path.read_text(encoding="utf-8")) == []
+    found = dangerous(path.read_text(encoding="utf-8"))
+    if path.relative_to(SRC).as_posix() in STARTS:
+        found = [one for one in found if "subprocess." not in one]
+    assert found == []
 
 
 def test_the_check_can_fail() -> None:

@@ -117,7 +117,7 @@ def cost_words(plan: TrialPlan) -> str:
 def duration(seconds: float) -> str:
     """
     >>> duration(0.25), duration(75), duration(5400), duration(200_000)
-    ('0.2 s', '75 s', '1.5 h', '2.3 d')
+    ('0.2 s', '75 s', '90 min', '2.3 d')
     """
     for limit, unit, word in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
         if seconds < limit:

@@ -19,6 +19,7 @@ from wheeltapper.run.gather import read_runs
 from wheeltapper.trial import search
 from wheeltapper.trial.driver import tail_of
 from wheeltapper.trial.engines import Engine, Job, exit_code_left
+from wheeltapper.trial.git import git
 from wheeltapper.trial.ledger import Attempt, Ledger, books_of, fold, outcome_record
 from wheeltapper.trial.measure import measure
 from wheeltapper.trial.model import Outcome
@@ -225,7 +226,7 @@ def hunt_commit(
                 return answer
 
             suspect = search.bisect(len(commits), broke)
-            subject = search.git(Path(plan.command.cwd), "log", "-1", "--format=%h %s", commits[suspect.at]).strip()
+            subject = git(Path(plan.command.cwd), "log", "-1", "--format=%h %s", commits[suspect.at]).strip()
             sure = f"{suspect.probability:.0%} sure after {suspect.runs} runs over {len(commits)} commits"
             known = suspect.probability >= search.SURE
             text = (
@@ -240,14 +241,14 @@ def hunt_commit(
 
 def _add_tree(folder: Path, cwd: Path, commit: str) -> Path:
     """A work tree of a commit; gives the folder in it that `cwd` is in the checkout."""
-    top = Path(search.git(cwd, "rev-parse", "--show-toplevel").strip())
+    top = Path(git(cwd, "rev-parse", "--show-toplevel").strip())
     tree = folder / "work"
     if tree.exists():
         _drop_tree(folder, cwd)
-    search.git(cwd, "worktree", "add", "--force", "--detach", str(tree), commit)
+    git(cwd, "worktree", "add", "--force", "--detach", str(tree), commit)
     return tree / cwd.resolve().relative_to(top.resolve())
 
 
 def _drop_tree(folder: Path, cwd: Path) -> None:
     shutil.rmtree(folder / "work", ignore_errors=True)
-    search.git(cwd, "worktree", "prune")
+    git(cwd, "worktree", "prune")

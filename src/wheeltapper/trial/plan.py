@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import shlex
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from wheeltapper.finding import Edit
 from wheeltapper.signals import Signals
 from wheeltapper.trial import design
 from wheeltapper.trial.arms import Wish, arms_of
+from wheeltapper.trial.git import commit_of
 from wheeltapper.trial.ledger import hash_of
 from wheeltapper.trial.model import Arm, Fork, Rule
 from wheeltapper.trial.power import first_guess
@@ -280,7 +280,7 @@ def hashes_of(diagnosis: Diagnosis, command: Command, fork: Fork, data: Sequence
     return {
         "checkpoint": None if fork.path is None else hash_of(fork.path),
         "code": {s: hash_of(s) for s in run.scripts[:50]},
-        "commit": _commit(command.cwd),
+        "commit": commit_of(Path(command.cwd)),
         "config": {c: hash_of(c) for c in sorted(configs)},
         "data": {d: hash_of(d) for d in data},
         "versions": {"wheeltapper": __version__, "python": sys.version.split()[0], "platform": platform.platform(), **packages},
@@ -293,13 +293,3 @@ def _installed(name: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
-
-
-def _commit(cwd: str) -> str | None:
-    try:
-        found = subprocess.run(
-            ["git", "-C", cwd, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip() or None

@@ -8,7 +8,6 @@ for commits, every run moves a probability over all commits, and the next run is
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +19,7 @@ from wheeltapper.diagnosis.compare import compare_runs
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
 from wheeltapper.run.model import Run
+from wheeltapper.trial.git import git
 from wheeltapper.trial.protocol import holes
 
 T = TypeVar("T")
@@ -171,13 +171,3 @@ def commits_between(span: str, cwd: Path) -> tuple[str, tuple[str, ...]]:
     if not found:
         raise InputError(f"there is no commit between {good} and {bad}.", do="The good commit comes first: GOOD..BAD.")
     return git(cwd, "rev-parse", "--verify", f"{good}^{{commit}}").strip(), found
-
-
-def git(cwd: Path, *args: str) -> str:
-    try:
-        done = subprocess.run(["git", "-C", str(cwd), *args], capture_output=True, text=True, timeout=120, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"git cannot be run: {error}") from None
-    if done.returncode:
-        raise InputError(f"git {args[0]}: {done.stderr.strip()[:300]}", do="Run it in a git checkout, or give --cwd.")
-    return done.stdout

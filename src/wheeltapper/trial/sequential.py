@@ -100,7 +100,7 @@ def confidence_sequence(x: Floats, alpha: float, floor: float = 0.0) -> tuple[fl
 
     >>> low, high = confidence_sequence(np.array([1.0, 1.1, 0.9, 1.05, 0.95]), 0.05)
     >>> round(low, 2), round(high, 2)
-    (0.87, 1.13)
+    (0.78, 1.22)
     """
     x = np.asarray(x, dtype=np.float64)
     n = len(x)
