@@ -150,3 +150,16 @@ def test_early_in_a_decay_it_refuses() -> None:
     rate, loss = annealed(1)
     run = make_run({"val/loss": loss[:45].tolist(), "lr": rate[:45].tolist()}, facts={"total_steps": 99})
     assert isinstance(forecast(Signals(run)), Unknown)
+
+
+def test_it_refuses_across_a_cut_that_is_planned() -> None:
+    config = (
+        "name: x\nscale: 2\nuse_amp: false\nnetwork_g:\n  type: a\nlogger:\n  print_freq: 1\ntrain:\n  ema_decay: 0\n  grad_clip: false\n"
+        "  optim_g:\n    type: AdamW\n    lr: 0.001\n  scheduler:\n    type: MultiStepLR\n    milestones: [{}]\n    gamma: 0.1\n"
+        "  total_iter: 99\n"
+    )
+    seen = {"val/psnr": (20 + 10 * curve(2, 60)).tolist(), "lr": [1e-3] * 60}
+    told = forecast(Signals(make_run(seen, config=config.format(80))))
+    assert isinstance(told, Unknown)
+    assert "plan cuts the learning rate" in told.why
+    assert isinstance(forecast(Signals(make_run(seen, config=config.format(150)))), Forecast)

@@ -131,6 +131,8 @@ def _refuse(signals: Signals, at: Floats) -> tuple[str, float, float]:
     if any(s.kind == "resume" for s in run.segments):
         return "the run was resumed: the curve before is not the curve after", 0.0, 0.0
     shape = signals.maybe("lr_shape")
+    if (shape is None or shape.kind == "constant") and len(at) and _cut_ahead(signals, float(at[-1])):
+        return "the plan cuts the learning rate ahead, and that moves the curve", 0.0, 0.0
     if shape is None:
         return "", float(at[0]) if len(at) else 0.0, 0.0
     if shape.still_warming:
@@ -145,6 +147,16 @@ def _refuse(signals: Signals, at: Floats) -> tuple[str, float, float]:
         why = f"the learning rate is still {left:.0%} of its peak, and the rest of its decay moves the curve"
         return f"{why}: a forecast begins at {LEFT:.0%}", 0.0, 0.0
     return "", start, left
+
+
+def _cut_ahead(signals: Signals, now: float) -> bool:
+    """Whether the settings plan less than half of the present rate before the end: a log of a level rate cannot show it."""
+    plan, progress = signals.maybe("lr_plan"), signals.get("progress")
+    if plan is None or {"steps": "step", "epochs": "epoch"}.get(plan.unit) != progress.clock:
+        return False
+    ahead = plan.lr()[min(int(now), plan.n) :]
+    ahead = ahead[np.isfinite(ahead)]
+    return len(ahead) > 1 and float(ahead.min()) < 0.5 * float(ahead[0])
 
 
 def _forecast(
