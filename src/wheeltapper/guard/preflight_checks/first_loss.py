@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -79,11 +80,9 @@ def _candidates(out: Any, target: Any) -> Iterator[tuple[str, Callable[[], Any]]
         for logits, labels in pairs:
             flat = _flat(logits, labels)
             if flat is not None:
-                yield "cross_entropy", lambda flat=flat: functional.cross_entropy(*flat, ignore_index=IGNORED)
-                yield (
-                    "cross_entropy_sum",
-                    lambda flat=flat: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"),
-                )
+                yield "cross_entropy", partial(functional.cross_entropy, flat[0], flat[1], ignore_index=IGNORED)
+                summed = partial(functional.cross_entropy, flat[0], flat[1], ignore_index=IGNORED, reduction="sum")
+                yield "cross_entropy_sum", summed
     if out.shape == target.shape:
         real = target.float()
         if bool(((real == 0) | (real == 1)).all()):
@@ -116,7 +115,9 @@ def _entropy(loss: float, classes: int, logit_std: float | None) -> tuple[str, A
     if loss > level + LOGITS**2 / 2:
         if logit_std is not None:
             words += f". The logits have a standard deviation of {logit_std:.3g} (usual: 1 or less)"
-        return found("initial-loss", words + ": the last layer or the inputs are scaled too large", "watch", **numbers)
+        return found(
+            "initial-loss", words + ": the last layer or the inputs are scaled too large", "watch", "is", **numbers
+        )
     if loss < 0.5 * level:
         words += ": right for pretrained weights; otherwise the answer leaks into the input, or targets are left out"
         return found("initial-loss", words, "watch", "suspected", **numbers)

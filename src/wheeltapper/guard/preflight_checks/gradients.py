@@ -25,7 +25,7 @@ def names(items: Sequence[str]) -> str:
 def share(model: Any, wanted: Sequence[str]) -> float:
     """The share of the trainable weights that these parameters hold."""
     sizes = {name: p.numel() for name, p in model.named_parameters() if p.requires_grad}
-    return sum(sizes.get(name, 0) for name in wanted) / max(1, sum(sizes.values()))
+    return float(sum(sizes.get(name, 0) for name in wanted) / max(1, sum(sizes.values())))
 
 
 def check_gradients(bench: Bench) -> tuple[list[tuple[str, Answer]], Any]:
@@ -149,7 +149,7 @@ def check_update(bench: Bench) -> list[tuple[str, Answer]]:
         text = f"the first update changes the weights by {median:.2g} of their size (median over tensors); about 0.001 is usual"
         out.append(found("update-too-large", text, "watch", "suspected", **numbers))
     elif finite[-1] == 0:
-        out.append(found("no-update", "a step of the optimizer changes nothing", "ill", **numbers))
+        out.append(found("no-update", "a step of the optimizer changes nothing", "ill", "is", **numbers))
     return out or [
         ("update", Clear(f"the first update changes the weights by {median:.2g} of their size (median over tensors)"))
     ]

@@ -141,7 +141,7 @@ def check_train_eval(bench: Bench, learned: Learned) -> list[tuple[str, Answer]]
     numbers = {"train": a, "eval": b}
     words = f"the learned batch has a loss of {a:.4g} in training mode and {b:.4g} in evaluation mode"
     if not math.isfinite(b) and math.isfinite(a):
-        out.append(found("train-eval", words, "ill", **numbers))
+        out.append(found("train-eval", words, "ill", "is", **numbers))
     elif a < 0.5 * first and b > a + 0.5 * (first - a):
         why = (
             f": {len(norms)} batch-norm layers hold statistics that do not fit"

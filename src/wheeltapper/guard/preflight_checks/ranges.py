@@ -107,7 +107,7 @@ def check_pace(bench: Bench, *, seconds: float, samples: int | None) -> list[tup
 def _duration(seconds: float) -> str:
     """
     >>> _duration(5), _duration(400), _duration(90000)
-    ('5 s', '6.7 min', '25 h')
+    ('5 s', '6.67 min', '25 h')
     """
     if seconds < 100:
         return f"{seconds:.3g} s"
