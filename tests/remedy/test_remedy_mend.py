@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from wheeltapper import api  # noqa: E402
-from wheeltapper.lab.launch import plan_run, run  # noqa: E402
-from wheeltapper.lab.rerun import rerun  # noqa: E402
+from wheeltapper import api
+from wheeltapper.lab.launch import plan_run, run
+from wheeltapper.lab.rerun import rerun
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_setting_is_mended(system: str, fault: str, knob: str, at_least: float
     folder = tmp_path / "runs" / ill.run
     fix = api.fix(folder)
     assert fix.plan is not None
-    assert [edit.knob for edit in fix.plan.edits][0] == knob
+    assert fix.plan.edits[0].knob == knob
     api.save_fix(fix, tmp_path / "fix")
     again = rerun(folder, [tmp_path / "fix" / name for name in fix.plan.configs], tmp_path / "again")
     assert again.ended == "finished"
