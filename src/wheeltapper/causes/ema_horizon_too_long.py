@@ -76,7 +76,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             return Excluded(f"after {steps:,.0f} steps only {left:.1%} of the average is its first copy")
     crawl = _crawls(case)
     if crawl:
-        out.append(Evidence(3.0, crawl, "curve"))
+        out.append(Evidence(4.0, crawl, "curve"))
     return out or [Evidence(-2.0, "nothing shows a long average", "arithmetic")]
 
 

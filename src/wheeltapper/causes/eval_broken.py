@@ -60,6 +60,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     drop = fell(case.get("val_loss"))
     if drop is not None and drop > 0.3:
         out.append(Evidence(-4.0, f"the validation loss fell by {drop:.0%} with the same evaluation", "validation"))
+    val = case.get("val_loss")
+    if val is not None and case.found("val-left-behind", severity="ill"):
+        steps = np.diff(val.values[val.finite])
+        if float(np.mean(steps <= 0)) > 0.85:
+            out.append(Evidence(-3.0, "the validation loss improves at nearly every evaluation, if by little", "crawl"))
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:
         x = train.values[train.finite]

@@ -240,7 +240,7 @@ FAULTS = (
     Fault(
         seen="twin",
         id="no-warmup", cause="no-warmup", knob="warmup_steps", harm="quality",
-        needs={"learning_rate": 0.03, "warmup_steps": 60, "gradient_clip_norm": 100.0}, change=put(warmup_steps=0),
+        needs={"learning_rate": 0.02, "warmup_steps": 60, "gradient_clip_norm": 100.0}, change=put(warmup_steps=0),
         text="a high LR from the first step on",
     ),
 )
