@@ -57,7 +57,7 @@ def mcnemar_less(only_control: int, only_arm: int) -> float:
     0.03125
     """
     n = only_control + only_arm
-    return sum(math.comb(n, k) for k in range(only_arm + 1)) / 2**n
+    return float(sum(math.comb(n, k) for k in range(only_arm + 1)) / 2**n)
 
 
 def holm(p: Mapping[str, float], alpha: float, claims: int = 0) -> dict[str, bool]:
