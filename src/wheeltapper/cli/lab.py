@@ -65,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     fitting.add_argument("-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)")
     show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
     show.add_argument("corpus", metavar="DIR")
-    show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html")
+    show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html; a name in .md gives a small Markdown page")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -209,7 +209,8 @@ def run_gallery(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from wheeltapper.cli.output import write
-    from wheeltapper.lab.gallery import gallery
+    from wheeltapper.lab.gallery import gallery, gallery_text
 
-    write(gallery(Path(args.corpus), say), args.output)
+    make = gallery_text if args.output.endswith(".md") else gallery
+    write(make(Path(args.corpus), say), args.output)
     return 0
