@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def shared_runs_dir() -> Path | None:
-    folder = ROOT.parent / "shared" / "runs"
-    return folder if (folder / "MANIFEST.csv").is_file() else None
+from shared_folder import shared_runs_dir
 
 
 @pytest.fixture(scope="session")

@@ -86,7 +86,7 @@ def test_permission_denied(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_what_the_system_refuses_is_said_plainly(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path, progress=None):
+    def refuse(path, progress=None, target=None):
         raise PermissionError(13, "Permission denied", "runs/secret.log")
 
     monkeypatch.setattr(api, "diagnose", refuse)
@@ -95,7 +95,7 @@ def test_what_the_system_refuses_is_said_plainly(
 
 
 def test_a_bug_of_ours_asks_to_be_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(path, progress=None):
+    def broken(path, progress=None, target=None):
         raise ZeroDivisionError("oh\x1b[31m no")
 
     monkeypatch.setattr(api, "diagnose", broken)
@@ -110,7 +110,7 @@ def test_a_bug_of_ours_asks_to_be_reported(capsys: pytest.CaptureFixture[str], m
 
 
 def test_ctrl_c_is_quiet(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(path, progress=None):
+    def stop(path, progress=None, target=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(api, "diagnose", stop)

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from conftest import shared_runs_dir
+from shared_folder import shared_runs_dir
 from wheeltapper import api
 from wheeltapper.report import html, json_out, markdown
 from wheeltapper.report.terminal import console, print_diagnoses

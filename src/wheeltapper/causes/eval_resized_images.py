@@ -68,6 +68,6 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     return (
-        Remedy("Validate on whole images and print the compared size; leave the optimizer alone.", (), "safe",
+        Remedy("Mend the evaluation: validate on whole images and print the compared size; leave the optimizer alone.", (), "safe",
                "plain interpolation gives its known score through the same code"),
     )  # fmt: skip

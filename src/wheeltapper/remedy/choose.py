@@ -146,7 +146,9 @@ def _treat(
     `aside`: the user tries another cause; only what is proved is treated beside it.
     """
     proved = book.proves(cause)
-    sure = proved or (not aside and (cause.grade == "is-p" or cause.probability >= SURE))
+    # Which part of an evaluation is broken may be open while it is plain that it is: then that comes first all the same.
+    share = max(cause.probability, book.evaluation if areas().get(cause.id) == "evaluation" and not done else 0.0)
+    sure = proved or (not aside and (cause.grade == "is-p" or share >= SURE))
     left: list[Left] = []
     by_hand: tuple[Remedy, tuple[Edit, ...]] | None = None
     for remedy in cause.remedies:
@@ -241,6 +243,7 @@ class _Book:
         self.confirmed = confirmed
         self.pinned = pinned
         self.knobs: Knobs | None = Signals(diagnosis.run).maybe("knobs")
+        self.evaluation = sum(c.probability for c in diagnosis.causes if areas().get(c.id) == "evaluation")
         self.unread = [f for f in diagnosis.findings if f.id in UNREAD]
         self.deaf = [(f, pattern) for f in diagnosis.findings for pattern in DEAF.get(f.id, ())]
 
