@@ -267,3 +267,18 @@ def test_a_schedule_without_configuration_says_what_to_give(capsys: pytest.Captu
     assert "no configuration here" in out
     assert "as the first path" in out
     assert "its shape, by step" in out
+
+
+def test_a_trial_to_report_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(capsys, "trial", "report")
+    assert code == 2
+    assert "needs the folder of a trial" in err
+
+
+@pytest.mark.parametrize(("example", "trial"), [("cases/001-sr-degradation", False), ("collapsed", True)])
+def test_a_trial_is_advised_only_where_it_can_be_run(
+    example: str, trial: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(Path(EXAMPLE).parent / example)
+    assert (call(capsys, "trial", path, "--cmd", "true {config}", "--dry-run")[0] == 0) is trial
+    assert "runs the trials" not in call(capsys, "fix", path, "--dry-run")[1]

@@ -13,6 +13,7 @@ from wheeltapper import api
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Plan, PlannedEdit, Resume
+from wheeltapper.report.fix_view import followup_view
 from wheeltapper.run.model import Run
 from wheeltapper.testing import make_run
 
@@ -174,3 +175,11 @@ def test_edits_of_plain_keys_and_keys_taken_out_are_looked_for(plan: Plan) -> No
     assert [e.made for e in followed(bad, asked).edits] == [False, False]
     silent = make_run(curve(40), clock="epoch")
     assert [e.made for e in followed(silent, asked).edits] == [None, None]
+
+
+def test_an_open_verdict_is_said_once_and_is_not_called_ill(plan: Plan) -> None:
+    noise = make_run({"train/loss": (2 + 0.01 * NOISE[:60]).tolist()}, config=CONFIG.format(lr=0.0006))
+    result = followed(noise, msgspec.structs.replace(plan, issues=(), expected=(), contingencies=()))
+    assert result.verdict == "cannot-tell"
+    assert followup_view(result).told.count("Cannot tell") == 1
+    assert "not sound" not in " ".join(result.todo)

@@ -15,7 +15,7 @@ from wheeltapper.report import html, markdown
 from wheeltapper.report.terminal import console, print_diagnoses
 from wheeltapper.report.terminal_show import print_runs
 from wheeltapper.report.text import clean
-from wheeltapper.report.view import view_of
+from wheeltapper.report.view import nearer, view_of
 
 
 def terminal(*diagnoses, width: int = 80, **options) -> str:
@@ -186,3 +186,10 @@ def test_a_forecast_is_told_and_drawn() -> None:
     assert "expected, 90 % band" in page
     refused = view_of(sample_diagnosis(prognosis=Unknown("the learning rate still warms up")))
     assert refused.prognosis == ("No forecast: the learning rate still warms up",)
+
+
+def test_only_a_whole_path_is_shortened() -> None:
+    """`run/` ends `trial_run/` too."""
+    told = nearer(("run/train.log:3", "/x/trial_run/ledger.jsonl", "(run/a.yaml)", "/x/run/b"), "run/")
+    assert told == ("train.log:3", "/x/trial_run/ledger.jsonl", "(a.yaml)", "/x/run/b")
+    assert nearer("see /x/run/b", "/x/run/") == "see b"

@@ -11,6 +11,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Absent, Signals
 from wheeltapper.signals.phases import phases_of
+from wheeltapper.signals.statistics import fall_from_best
 from wheeltapper.signs.high_skip_rate import _chernoff
 from wheeltapper.testing import ask_sign, make_run
 
@@ -102,3 +103,14 @@ def test_an_average_is_paired_with_its_raw_score(name: str) -> None:
     (answer,) = ask_sign("ema-raw-gap", make_run({"val_loss": raw, name: [2.2] * 12}))
     assert isinstance(answer, Finding)
     assert answer.severity == "watch"
+
+
+def test_an_explosion_begins_where_it_begins_and_not_at_its_last_points() -> None:
+    """On a linear axis all but the end of an exponential lies near its best."""
+    noise = np.exp(0.3 * np.random.default_rng(4).standard_normal(60))
+    calm = np.full(20, 2.0) * noise[:20]
+    for before in (np.empty(0), calm):
+        x = np.concatenate([before, 2.0 * np.exp(1.5 * np.arange(40)) * noise[20:]])
+        fall = fall_from_best(x)
+        assert fall is not None
+        assert abs(fall.onset_index - len(before)) <= 4

@@ -167,7 +167,7 @@ def _how_far(case: Case) -> tuple[float, str]:
 def remedies(case: Case) -> tuple[Remedy, ...]:
     rate = case.knob("optimizer.lr")
     edits: tuple[Edit, ...] = ()
-    text = "Halve the learning rate and restart from a checkpoint before the onset."
+    text = "Halve the learning rate and start again, at the latest from a checkpoint before the onset."
     if isinstance(rate, (int, float)) and rate > 0:
         factor, why = _how_far(case)
         edits = (Edit("optimizer.lr", rate, float(f"{rate / factor:.3g}"), why),)

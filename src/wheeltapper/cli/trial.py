@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -137,6 +138,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             f"{args.folder!r} is one argument too many.", do="Give one RUN, or `report DIR`, `resume DIR`."
         )
+    if args.path in ("report", "resume") and args.cmd is None:
+        raise InputError(
+            f"`trial {args.path}` needs the folder of a trial.",
+            do=f"For example: wheeltapper trial {args.path} trial_exp1.",
+        )
     if args.cmd is None:
         raise InputError(
             "a trial needs the command that starts the training.",
@@ -237,7 +243,7 @@ def _drive(args: argparse.Namespace, folder: Path, work: Any) -> int:
         with bars(sys.stderr) as show:
             work(open_engine(args.engine, **options), show)
     except KeyboardInterrupt:
-        print(f"\nstopped; go on with: wheeltapper trial resume {folder}", file=sys.stderr)
+        print(f"\nstopped; go on with: wheeltapper trial resume {shlex.quote(str(folder))}", file=sys.stderr)
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -281,9 +287,10 @@ def _refuse_broken_command(trial: Trial) -> None:
     if last is not None:
         tail = [line for line in str(last.get("tail", "")).splitlines() if line.strip()][-5:]
         words = "".join(f"\n  | {line}" for line in tail) or f"\n  {last.get('note', '')}"
+        seed = str(last["job"]).removeprefix("control-")
         raise InputError(
             f"the command ended with exit code {last.get('code')} and left nothing to measure:{words}",
-            do=f"Try it by hand: sh {trial.folder}/arms/control/{str(last['job']).removeprefix('control-')}/command.sh",
+            do=f"Try it by hand: sh {shlex.quote(f'{trial.folder}/arms/control/{seed}/command.sh')}",
         )
 
 

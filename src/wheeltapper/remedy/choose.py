@@ -308,7 +308,9 @@ def pins(keep: Sequence[str], diagnosis: Diagnosis) -> tuple[str, ...]:
             near = close_to(name, [*KNOBS, *(".".join(map(str, path)) for path in keys)])
             raise InputError(
                 f"--keep {name}: no knob and no key of the config has this name.",
-                do=f"Near ones: {', '.join(near)}." if near else "`wheeltapper show RUN` lists them.",
+                do=f"Near ones: {', '.join(near)}."
+                if near
+                else "Name a key as your config spells it, or a knob such as lr or schedule.",
             )
         out += [*found, *own]
     return tuple(dict.fromkeys(out))
@@ -329,7 +331,7 @@ def close_to(name: str, known: Sequence[str]) -> list[str]:
 
 
 def _words(edits: Sequence[Edit]) -> str:
-    return ", ".join(f"{e.knob} {e.old} → {e.new}" for e in edits)
+    return ", ".join(f"{e.knob} {'' if e.old is None else f'{e.old} '}→ {e.new}" for e in edits)
 
 
 @cache

@@ -77,12 +77,11 @@ def make_fix(
     if letter is None:
         hints = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
         tries = [t.cause for t in choice.by("open") if t.remedy.edits]
-        if tries:
-            hints.append(f"`--try {tries[0]}` writes the config that tries the likeliest of them")
-        if any(t.trial for t in choice.by("open")):
-            hints.append(
-                "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training"
-            )
+        if tries:  # a cause in code or data has no setting, neither to try nor to put to trial
+            hints += [
+                f"`--try {tries[0]}` writes the config that tries the likeliest of them",
+                "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training",
+            ]
         return Fix(diagnosis, state, headline, choice, options, notes=tuple(hints))
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
@@ -250,7 +249,7 @@ def _monitoring(following: Next) -> tuple[Monitor, ...]:
     if series is None or len(series) < 2 or following.option.letter == "A":
         return ()
     gap, onset = log_gap(series), following.onset
-    each = f"{series.name} at every value it logs (every {gap:g} {series.clock}s)"
+    each = f"{series.name} at every value it logs (every {series.clock if gap == 1 else f'{gap:g} {series.clock}s'})"
     if onset.at is None or onset.clock != series.clock:
         return (Monitor(each, "the trouble was there from the first step on: the first values decide"),)
     until = onset.at * following.slower * 1.25

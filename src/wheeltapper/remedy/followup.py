@@ -383,8 +383,10 @@ def _todo(
         out.append("A promise is broken though its cause is mended: diagnose the new run.")
     if not out:
         out.append(
-            "Nothing: the plan is fulfilled."
-            if diagnosis.verdict == "sound"
-            else "Diagnose the new run: it is not sound yet."
+            {
+                "sound": "Nothing: the plan is fulfilled.",
+                "ill": "Diagnose the new run: it is not sound yet.",
+                "cannot-tell": "Diagnose the new run: it says what its record lacks to be judged.",
+            }[diagnosis.verdict]
         )
     return tuple(out)

@@ -253,6 +253,12 @@ class FollowupView:
     todo: tuple[str, ...]
     charts: tuple[Chart, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """Verdict and headline; the headline of an open verdict begins with the verdict itself."""
+        begins = self.headline.startswith(self.verdict_words)
+        return self.headline if begins else f"{self.verdict_words}: {self.headline}"
+
 
 OUTCOME_WORDS = {"kept": "As planned", "broken": "Not as planned", "not yet": "Too early to tell"}
 

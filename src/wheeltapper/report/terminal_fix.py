@@ -148,7 +148,7 @@ def _rows(rows: Sequence[Row]) -> RenderableType:
 
 def print_followup(view: FollowupView, out: Console) -> None:
     head = Text.assemble((view.outcome_words.upper(), OUTCOME_STYLE[view.outcome]), "  ", (view.name, "bold"))
-    parts: list[RenderableType] = [head, Text(f"{view.verdict_words}: {view.headline}", style="dim")]
+    parts: list[RenderableType] = [head, Text(view.told, style="dim")]
     if view.issues:
         parts.append(heading_rule("Causes"))
         for row in view.issues:

@@ -7,6 +7,7 @@ here: a program wants the numbers, not the words.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -171,7 +172,10 @@ def nearer(value: Any, base: str) -> Any:
     if not base or value is None:
         return value
     if isinstance(value, str):
-        return value.replace(base, "")
+        if os.path.isabs(base):
+            return value.replace(base, "")
+        # "run/" is also the end of "trial_run/" and the middle of another path: only a whole path is shortened.
+        return re.sub(rf"(?<![\w./\\-]){re.escape(base)}", "", value)
     if isinstance(value, tuple):
         return tuple(nearer(item, base) for item in value)
     if is_dataclass(value) and not isinstance(value, type):

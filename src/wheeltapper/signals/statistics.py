@@ -164,7 +164,14 @@ def fall_from_best(bad: Floats) -> Fall | None:
     p = p_of_drop(drop / sigma, len(levels), noise.rho if per_block < 2 else 0.0, max(1, round(tail / per_block)))
     gain = first - best
     share = drop / gain if gain > 0 else math.inf
-    onset, best_index = _onset(x, best_index, best, drop, noise.sigma)
+    if x.min() > 0 and 0.03 * drop > max(first, best):
+        # A loss that explodes grows by factors: on a linear axis all but its last points lie "near the best",
+        # above where the run began. Its onset is looked for in the logarithm.
+        logs = np.log(x)
+        grown = math.log(last / best)
+        onset, best_index = _onset(logs, best_index, math.log(best), grown, noise_of(logs).sigma)
+    else:
+        onset, best_index = _onset(x, best_index, best, drop, noise.sigma)
     return Fall(best, int(good[best_index]), last, first, drop, gain, share, p, int(good[onset]), noise.sigma)
 
 

@@ -95,7 +95,7 @@ def arms_of(
         told = "".join(f"\n  {cause}: {why}" for cause, why in left)
         raise InputError(
             f"no cause of this run can be tried by changing a setting.{told}",
-            do="Give a change of your own with --set knob=value, or a good run with --good RUN2.",
+            do="Give a change of your own with --set knob=value, mended code with --file PATH=FILE, or a good run with --good RUN2.",
         )
     if len({arm.id for arm in arms}) < len(arms):
         raise InputError("two arms change the same setting to the same value.", do="Give each change once.")

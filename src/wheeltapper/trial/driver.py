@@ -7,6 +7,7 @@ last one stopped. A repeat that ended is never run again; one that was under way
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import statistics
 import time
@@ -78,7 +79,10 @@ def start_trial(plan: TrialPlan, folder: Path, engine: Engine, *, show: Show | N
     folder.mkdir(parents=True, exist_ok=True)
     with Ledger(folder) as ledger:
         if ledger.records:
-            raise InputError(f"{folder} holds a trial already.", do=f"Go on with it: wheeltapper trial resume {folder}")
+            raise InputError(
+                f"{folder} holds a trial already.",
+                do=f"Go on with it: wheeltapper trial resume {shlex.quote(str(folder))}",
+            )
         save_plan(plan, folder)
         ledger.add("plan", plan=plan_object(plan))
         return Driver(plan, folder.resolve(), ledger, engine, show).run()

@@ -88,7 +88,7 @@ def check_command(text: str) -> None:
         if name not in WORDS and name not in KNOBS:
             raise InputError(
                 f"the command names {{{name}}}, which is neither one of {', '.join(WORDS)} nor a knob.",
-                do="`wheeltapper show RUN --config` lists the knobs of a run.",
+                do="A knob is written as {optimizer.lr}; the plan of `wheeltapper trial --dry-run` names those that it changes.",
             )
 
 
