@@ -82,11 +82,13 @@ def _beyond_the_end(knobs: Knobs, length: Length, total: float) -> Iterator[Find
 
 def _average(knobs: Knobs, total: float) -> Iterator[Finding]:
     decay, every = knobs.value("ema.decay"), knobs.value("ema.every") or 1
-    if not isinstance(decay, (int, float)) or not 0 < decay < 1 or knobs.value("ema.impl") not in CONSTANT_AVERAGES:
+    power, impl = knobs.value("ema.warmup_power"), knobs.value("ema.impl")
+    ramped = impl == "ema-pytorch" and isinstance(power, (int, float)) and not knobs["ema.warmup_power"].default
+    if not isinstance(decay, (int, float)) or not 0 < decay < 1 or knobs.value("ema.enabled") is False:
         return
-    if knobs.value("ema.warmup_power") or knobs.value("ema.enabled") is False:
+    if not ramped and (impl not in CONSTANT_AVERAGES or power):
         return
-    left = first_copy_weight(float(decay), int(total / every))
+    left = first_copy_weight(float(decay), int(total / every), float(power) if ramped else None)
     if left > STALE:
         text = (
             f"an average with decay {decay:g}, updated every {every:g} steps, is after {total:,.0f} updates still {left:.0%} "

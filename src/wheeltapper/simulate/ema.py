@@ -239,9 +239,19 @@ def half_life(decay: float, every: int = 1) -> float:
     return math.inf if decay >= 1 else math.log(2) / -math.log(decay) * every if decay > 0 else 0.0
 
 
-def first_copy_weight(decay: float, ema_updates: int) -> float:
-    """β^T: what a constant decay leaves on the weights it began with."""
-    return float(decay**ema_updates)
+def first_copy_weight(decay: float, ema_updates: int, power: float | None = None) -> float:
+    """β^T: what a constant decay leaves on the weights it began with. With `power`, the decay ramps up as
+    1 - (1 + k)^-power, as ema-pytorch's does; a ramp that steep (10 is at 0.99998 after two updates) is none.
+
+    >>> round(first_copy_weight(0.9999, 400), 2), round(first_copy_weight(0.9999, 400, 10), 2)
+    (0.96, 0.96)
+    >>> round(first_copy_weight(0.9999, 400, 0.75), 2)
+    0.0
+    """
+    if not power:
+        return float(decay**ema_updates)
+    steps = np.arange(1, min(ema_updates, 1_000_000) + 1)
+    return float(np.exp(np.log(np.minimum(decay, 1 - (1.0 + steps) ** -float(power))).sum()))
 
 
 def decay_for_age(mean_age: float, every: int = 1) -> float:
