@@ -39,6 +39,7 @@ ID = "clip-too-small"
 AREA = "clipping"
 EXPLAINS = ("barely-learned", "too-slow", "stuck-from-start", "at-chance", "at-prior", "plateau", "always-clipped")
 PRIOR = -3.0
+USUAL = 1.0
 TINY = 0.02  # global norms of networks that learn are 0.1 to 10, so that steps are cut at least fivefold
 TRIAL = "fork with ten times the threshold"
 
@@ -53,7 +54,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     norm: Series | None = case.get("grad_norm")
     if norm is None and limit <= TINY:
         return [
-            Evidence(3.0, f"gradients are clipped at {limit:g}: under plain SGD that is the length of a step", "norm")
+            Evidence(
+                5.0 if limit <= TINY / 10 else 3.0,
+                f"gradients are clipped at {limit:g}: under plain SGD that is the length of a step",
+                "norm",
+            )
         ]
     if norm is None:
         return [Evidence(0.0, "the gradient norm is not logged", "norm")]
@@ -74,8 +79,12 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     limit, norm = case.knob("clip.norm"), case.get("grad_norm")
-    if norm is None:
+    if norm is None and (not isinstance(limit, (int, float)) or limit > TINY):
         return ()
+    if norm is None:
+        edit = Edit("clip.norm", limit, USUAL, "the usual threshold; the norms are not logged")
+        text = f"Clip at {USUAL:g} and log the norm before clipping."
+        return (Remedy(text, (edit,), "try", "most steps are not clipped, and the loss falls"),)
     new = float(f"{np.quantile(norm.values[norm.finite], 0.9):.2g}")
     return (
         Remedy(

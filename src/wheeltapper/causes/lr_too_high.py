@@ -63,7 +63,8 @@ TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same da
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
-    onset = case.onset
+    broke = case.found("not-finite", "diverged", "spiked", "above-start", "collapsed", severity="ill")
+    onset = min((f.onset for f in broke if f.onset is not None), default=case.onset)
     chance = case.found("at-chance", severity="ill")
     never = (chance and not chance[0].numbers.get("fell")) or case.found("barely-learned", severity="ill")
     if never and not case.found("diverged", "not-finite", "collapsed", "above-start", severity="ill"):
@@ -87,6 +88,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
     if train is not None and onset is not None and _never_fell(train, onset):
         out.append(Evidence(-1.5, "the loss rose from its first rows on, before the rate could do harm", "start"))
+    out += _beyond(case)
     clip = case.knob("clip.norm")
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
@@ -97,11 +99,16 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 def _from_the_start(case: Case) -> list[Evidence]:
     """A rate can be so high that nothing is ever learned; then it is high by any standard of its optimizer."""
+    return _beyond(case) or [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+
+
+def _beyond(case: Case) -> list[Evidence]:
+    """A rate that no recipe of this kind of optimizer has."""
     lr: Series | None = case.get("lr")
-    peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
+    peak = float(np.nanmax(lr.values)) if lr is not None and lr.finite.any() else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > (1e-2 if adaptive(case) else 2.0):
         return [Evidence(2.5, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
-    return [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+    return []
 
 
 def _never_fell(train: Series, onset: float) -> bool:

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._settings import adaptive
+from wheeltapper.causes._settings import adaptive, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -82,6 +82,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             out.append(Evidence(1.5, f"the rate is at most {peak:.2g}", "level"))
         elif peak > (5e-2 if plain else 1e-3):
             out.append(Evidence(-2.0, f"the rate reaches {peak:.2g}, which is not low for any optimizer", "level"))
+    wanted = number(case.knob("optimizer.lr"))
+    if lr is not None and wanted is not None and isinstance(peak, (int, float)) and 0 < peak < 0.1 * wanted:
+        text = f"the settings say {wanted:.2g}: the rate that was set is not the one that ran"
+        out.append(Evidence(-3.0, text, "settings"))
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)

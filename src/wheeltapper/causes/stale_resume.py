@@ -30,6 +30,7 @@ Load the newest checkpoint and evaluate it: it must score as the run did before 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -48,6 +49,9 @@ PRIOR = -2.5
 TRIAL = "evaluate the newest checkpoint: it must score as the run did before the interruption"
 
 ROWS = 20
+TAKEN_UP = re.compile(
+    r"\b(resum\w+|loaded|restored)\b.{0,40}\b(from|at|checkpoint)\b", re.IGNORECASE
+)  # not a setting of that name
 FAR = 2.0  # intervals: one is lost in any interruption, part of a second if the last file is damaged
 
 
@@ -77,10 +81,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 def _foreign(case: Case) -> list[Evidence]:
     """The first launch of this record resumes already: from what another attempt left in the folder."""
     train: Series | None = case.get("train_loss")
-    first = next((e for e in case.run.events if e.kind == "resume"), None)
+    first = next((e for e in case.run.events if e.kind == "resume" and TAKEN_UP.search(e.text)), None)
     if train is None or first is None or not case.found("barely-learned", "at-chance", "at-prior", severity="ill"):
         return []
-    spot = case.run.segments[0] if case.run.segments else None
+    spot = None if first is None else next((s for s in case.run.segments if s.file == first.file), None)
     if spot is None or first.line > spot.line or train.at[0] <= 1:
         return []
     out = [

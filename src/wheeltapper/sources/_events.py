@@ -78,7 +78,7 @@ _PATTERNS: tuple[tuple[EventKind, tuple[str, ...]], ...] = (
     )),
     ("resume", (
         r"\bresum(?:ing|ed)\b(?! *[:=])",
-        r"\bauto[-_ ]?resum(?:e|ing)\b.*(?:from|found|check)",
+        r"\bauto[-_ ]?resum(?:e|ing)\b(?!['\"]? *[:=]).*(?:from|found|check)",
         r"\b(?:loaded|restored) (?:\w+ )?checkpoint\b(?!.*not found)",
         r"loading checkpoint from",
         r"successfully loaded checkpoint",
