@@ -31,7 +31,7 @@ from wheeltapper.guard.ranks import Ranks, find, old_sharding
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 from wheeltapper.guard.rng import capture
 from wheeltapper.guard.row import NAN, Row, number
-from wheeltapper.guard.snapshot import Parts, load, unwrapped
+from wheeltapper.guard.snapshot import Parts, load, same_model, unwrapped
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -301,6 +301,7 @@ class Guard:
         if self._ranks.rank and not self._ranks.sharded:
             mine = newest(self._journal)
             state["rng"] = mine[0]["rng"] if mine and mine[0]["step"] == state["step"] else capture()
+        same_model(self.model, state, path.name)
         with torch.no_grad():
             load(self._parts(), state, replay=True)
         self.at = int(state["step"])
@@ -349,7 +350,7 @@ class Guard:
             if self._meter.moved_storage():
                 self._meter.build_sample()
             row.look = looks.Look(self.at, self.tick, self._meter, self._meter.without_gradient())
-            looks.before_step(row.look, row.gradients)
+            looks.before_step(row.look, row.gradients, self.model)
             row.memory = memory(self._meter.device)
         row.weights = self._meter.sample_weights()
         if self.policy == "skip" and not self._actor.spent:

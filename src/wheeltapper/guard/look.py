@@ -14,6 +14,7 @@ import torch
 
 from wheeltapper.guard.measure import Gradients, Meter, dense, local, norms, sample
 from wheeltapper.guard.record import Floats, TensorRecord
+from wheeltapper.guard.snapshot import broken_buffers
 
 
 @dataclass
@@ -69,19 +70,24 @@ class Look:
             lag=spread("lag", self.lagged),
             active=spread("active", self.pushed),
             ema_distance=float(found["ema"][0]) if "ema" in found else float("nan"),
+            absent=tuple(self.absent),
             ema_asked="ema" in found,
+            buffers_broken=int(found["buffers"][0]) if "buffers" in found else 0,
             inputs=batch_facts("inputs", found, self.notes),
             targets=batch_facts("targets", found, self.notes),
         )
 
 
-def before_step(look: Look, gradients: Gradients) -> None:
+def before_step(look: Look, gradients: Gradients, model: Any) -> None:
     """What is taken before the optimizer moves the weights."""
     meter = look.meter
     each = gradients.each
     look.add("grad", each / meter.sizes.sqrt())
     weights = torch.stack([n.to(meter.device, non_blocking=True) for n in weight_norms(meter)])
     look.add("weight", weights / meter.sizes.sqrt())
+    broken = broken_buffers(local(b) for b in model.buffers())
+    if broken is not None:
+        look.add("buffers", broken.to(meter.device, non_blocking=True))
 
 
 def weight_norms(meter: Meter) -> list[Any]:
