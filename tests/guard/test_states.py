@@ -62,6 +62,18 @@ def test_statistics_spoiled_in_a_step_that_the_scaler_skipped(policy: str) -> No
     assert all("buffers" in t for t in told)
 
 
+@pytest.mark.parametrize("poison", [40, 45])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_what_a_skip_has_mended_is_not_told(poison: int, scaled: bool) -> None:
+    """A look falls on step 40 itself."""
+    loop = Loop(scaler=torch.amp.GradScaler("cpu", init_scale=1024.0) if scaled else None)
+    guard = loop.guard("skip", every=5)
+    loop.run(60, guard, poison=(poison,))
+    guard.close()
+    assert "weights" not in kinds(guard)
+    assert all(torch.isfinite(b).all() for b in loop.model.buffers())
+
+
 def test_gradients_that_are_nan_are_not_called_absent() -> None:
     loop = Loop()
     guard = loop.guard(every=10)

@@ -350,7 +350,7 @@ class Guard:
             if self._meter.moved_storage():
                 self._meter.build_sample()
             row.look = looks.Look(self.at, self.tick, self._meter, self._meter.without_gradient())
-            looks.before_step(row.look, row.gradients, self.model)
+            looks.before_step(row.look, row.gradients)
             row.memory = memory(self._meter.device)
         row.weights = self._meter.sample_weights()
         if self.policy == "skip" and not self._actor.spent:
@@ -379,16 +379,16 @@ class Guard:
         first.grad.fill_(float("inf"))
 
     def _after(self) -> None:
+        self._actor.protect_buffers(None)
         row = self._open
         if row is not None:
             if row.weights is not None:
                 after = self._meter.sample_weights()
                 row.update = self._meter.update(row.weights, after)
                 if row.look is not None:
-                    looks.after_step(row.look, row.weights, after, self.optimizer, self.ema)
+                    looks.after_step(row.look, row.weights, after, self.model, self.optimizer, self.ema)
             self._close(skipped=False)
             self._drain()
-        self._actor.protect_buffers(None)
         self._actor.parts = self._parts()
         self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
         if self._actor.due() and self._ranks.group is None:

@@ -185,7 +185,7 @@ class Judge:
             )
         if r.buffers_broken and not len(broken):
             # A skipped step does not mend them, and only evaluation shows it.
-            text = f"{r.buffers_broken} buffers (running statistics) hold nan, the weights do not: they do not heal."
+            text = f"{r.buffers_broken} buffers (running statistics) hold nan: no sound batch mends them."
             yield Alarm("weights", text, "error", r.step, {"buffers": r.buffers_broken})
         absent = np.zeros(len(names), dtype=bool)
         absent[list(r.absent)] = True

@@ -78,16 +78,13 @@ class Look:
         )
 
 
-def before_step(look: Look, gradients: Gradients, model: Any) -> None:
+def before_step(look: Look, gradients: Gradients) -> None:
     """What is taken before the optimizer moves the weights."""
     meter = look.meter
     each = gradients.each
     look.add("grad", each / meter.sizes.sqrt())
     weights = torch.stack([n.to(meter.device, non_blocking=True) for n in weight_norms(meter)])
     look.add("weight", weights / meter.sizes.sqrt())
-    broken = broken_buffers(local(b) for b in model.buffers())
-    if broken is not None:
-        look.add("buffers", broken.to(meter.device, non_blocking=True))
 
 
 def weight_norms(meter: Meter) -> list[Any]:
@@ -98,13 +95,16 @@ def weight_norms(meter: Meter) -> list[Any]:
     return found
 
 
-def after_step(look: Look, before: Any, after: Any, optimizer: Any, ema: Any) -> None:
+def after_step(look: Look, before: Any, after: Any, model: Any, optimizer: Any, ema: Any) -> None:
     """What the step did: the update, the share of coordinates it changed, the second moment it used."""
     meter = look.meter
     look.add("update", meter.per_tensor(after - before))
     changed = (after != before).float()
     look.add("moved", meter.per_tensor(changed).square())
     activity(look)
+    broken = broken_buffers(local(b) for b in model.buffers())
+    if broken is not None:
+        look.add("buffers", broken.to(meter.device, non_blocking=True))
     lag(look, optimizer)
     average = ema_sample(ema, meter)
     if average is not None:
