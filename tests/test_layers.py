@@ -34,6 +34,7 @@ LAYERS = [
     "guard",
     "lab",
     "cli",
+    "__main__",
 ]
 TORCH_ALLOWED = {"guard", "lab"}
 

@@ -282,3 +282,9 @@ def test_a_trial_is_advised_only_where_it_can_be_run(
     path = str(Path(EXAMPLE).parent / example)
     assert (call(capsys, "trial", path, "--cmd", "true {config}", "--dry-run")[0] == 0) is trial
     assert "runs the trials" not in call(capsys, "fix", path, "--dry-run")[1]
+
+
+def test_a_fix_that_is_kept_from_the_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "fix", EXAMPLE, "--keep", "lr", "--dry-run")
+    assert code == 3
+    assert "No fix yet: you keep optimizer.lr" in out

@@ -339,3 +339,15 @@ def test_what_is_no_incident_is_an_error_with_advice(tmp_path: Path, capsys: pyt
     assert main(["replay", str(tmp_path)]) == 0
     assert "\x1b" not in capsys.readouterr().out
     assert main(["replay", str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_script_that_was_filled_in_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(tmp_path / "run")
+    again = tmp_path / "again.py"
+    words = ["replay", str(tmp_path / "run"), "--script", str(again)]
+    assert main(words) == 0
+    assert main(words) == 0, "as it was written"
+    again.write_text(again.read_text().replace("TODO", "done"))
+    assert main(words) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert "done" in again.read_text()

@@ -143,3 +143,9 @@ def test_not_yet_learned_is_not_cut_short(diagnosis: Diagnosis) -> None:
     chance = replace(rule, kind="symptom", symptom="at-chance")
     fork = design.choose_fork(diagnosis, "step", (), can_resume=False)
     assert design.choose_length(diagnosis, chance, "step", fork, (), None)[0] == 200
+
+
+def test_a_change_may_be_named_by_the_key_of_the_config(run_folder: Path) -> None:
+    plan = api.plan_trial(run_folder, COMMAND, Wish(sets=("lr=0.2",), dose=True))
+    assert next((e.knob, e.new) for arm in plan.tried for e in arm.edits) == ("optimizer.lr", 0.2)
+    assert [arm.kind for arm in plan.arms] == ["control", "aa", "remedy", "dose"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from wheeltapper.cli.output import add_look_options, console_for, write
+from wheeltapper.errors import InputError
 
 DESCRIPTION = """\
 Shows an incident that the guard's recorder wrote: what was caught, the steps before it and the tensors
@@ -41,7 +43,10 @@ def run(args: argparse.Namespace) -> int:
 
     replay = read_incident(args.incident)
     if args.script:
-        write(script_of(replay), args.script)
+        script = script_of(replay)
+        if filled_in(Path(args.script), script):
+            raise InputError(f"{args.script} is there already, and is not as it would be written.", do="Name another.")
+        write(script, args.script)
     if args.json:
         write(
             json.dumps(json.loads((replay.folder / "incident.json").read_text(encoding="utf-8")), indent=1), args.output
@@ -50,3 +55,8 @@ def run(args: argparse.Namespace) -> int:
         with console_for(args) as out:
             print_incident(replay, out, steps=max(1, args.steps))
     return 0
+
+
+def filled_in(path: Path, script: str) -> bool:
+    """Whether writing would lose something: the script is made to be filled in by hand."""
+    return path.is_file() and path.stat().st_size > 0 and path.read_text(encoding="utf-8").strip() != script.strip()

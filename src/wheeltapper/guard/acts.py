@@ -102,6 +102,9 @@ class Actor:
             return
         live = [b for b in self.parts.model.buffers() if b.is_floating_point()]
         if skip is None:
+            if len(self._buffers) == len(live):  # a step that GradScaler skipped by itself may have left nan in them
+                for b, sound in zip(live, self._buffers, strict=True):
+                    b.copy_(torch.where(torch.isnan(b), sound, b))
             self._buffers = [b.clone() for b in live]
         elif len(self._buffers) == len(live):
             for b, sound in zip(live, self._buffers, strict=True):

@@ -31,7 +31,7 @@ from wheeltapper.guard.ranks import Ranks, find, old_sharding
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 from wheeltapper.guard.rng import capture
 from wheeltapper.guard.row import NAN, Row, number
-from wheeltapper.guard.snapshot import Parts, load, unwrapped
+from wheeltapper.guard.snapshot import Parts, load, same_model, unwrapped
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -301,6 +301,7 @@ class Guard:
         if self._ranks.rank and not self._ranks.sharded:
             mine = newest(self._journal)
             state["rng"] = mine[0]["rng"] if mine and mine[0]["step"] == state["step"] else capture()
+        same_model(self.model, state, path.name)
         with torch.no_grad():
             load(self._parts(), state, replay=True)
         self.at = int(state["step"])
@@ -378,16 +379,16 @@ class Guard:
         first.grad.fill_(float("inf"))
 
     def _after(self) -> None:
+        self._actor.protect_buffers(None)
         row = self._open
         if row is not None:
             if row.weights is not None:
                 after = self._meter.sample_weights()
                 row.update = self._meter.update(row.weights, after)
                 if row.look is not None:
-                    looks.after_step(row.look, row.weights, after, self.optimizer, self.ema)
+                    looks.after_step(row.look, row.weights, after, self.model, self.optimizer, self.ema)
             self._close(skipped=False)
             self._drain()
-        self._actor.protect_buffers(None)
         self._actor.parts = self._parts()
         self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
         if self._actor.due() and self._ranks.group is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from wheeltapper.guard.snapshot import nonfinite, tensors_in
+from wheeltapper.guard.snapshot import unsound
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -113,7 +113,7 @@ def verify(path: Path, step: int, digest: str | None = None) -> dict[str, Any]:
     state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     if state.get("step") != step:
         raise ValueError(f"{path.name} holds step {state.get('step')}, not {step}")
-    bad = float(nonfinite([t for t in tensors_in((state["model"], state["optimizer"])) if t.is_floating_point()]))
+    bad = float(unsound(state["model"], state.get("buffers", ()), state["optimizer"]))
     if bad:
         raise ValueError(f"{path.name}: {bad:.0f} tensors are not finite")
     return state

@@ -183,7 +183,12 @@ class Judge:
                 "error",
                 r.step,
             )
-        absent = np.isnan(r.grad_rms)
+        if r.buffers_broken and not len(broken):
+            # A skipped step does not mend them, and only evaluation shows it.
+            text = f"{r.buffers_broken} buffers (running statistics) hold nan: no sound batch mends them."
+            yield Alarm("weights", text, "error", r.step, {"buffers": r.buffers_broken})
+        absent = np.zeros(len(names), dtype=bool)
+        absent[list(r.absent)] = True
         yield from self._twice(
             r, "no-gradient", absent, "no gradient reaches them; the optimizer leaves them as they are"
         )

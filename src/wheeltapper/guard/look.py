@@ -14,6 +14,7 @@ import torch
 
 from wheeltapper.guard.measure import Gradients, Meter, dense, local, norms, sample
 from wheeltapper.guard.record import Floats, TensorRecord
+from wheeltapper.guard.snapshot import broken_buffers
 
 
 @dataclass
@@ -69,7 +70,9 @@ class Look:
             lag=spread("lag", self.lagged),
             active=spread("active", self.pushed),
             ema_distance=float(found["ema"][0]) if "ema" in found else float("nan"),
+            absent=tuple(self.absent),
             ema_asked="ema" in found,
+            buffers_broken=int(found["buffers"][0]) if "buffers" in found else 0,
             inputs=batch_facts("inputs", found, self.notes),
             targets=batch_facts("targets", found, self.notes),
         )
@@ -92,13 +95,16 @@ def weight_norms(meter: Meter) -> list[Any]:
     return found
 
 
-def after_step(look: Look, before: Any, after: Any, optimizer: Any, ema: Any) -> None:
+def after_step(look: Look, before: Any, after: Any, model: Any, optimizer: Any, ema: Any) -> None:
     """What the step did: the update, the share of coordinates it changed, the second moment it used."""
     meter = look.meter
     look.add("update", meter.per_tensor(after - before))
     changed = (after != before).float()
     look.add("moved", meter.per_tensor(changed).square())
     activity(look)
+    broken = broken_buffers(local(b) for b in model.buffers())
+    if broken is not None:
+        look.add("buffers", broken.to(meter.device, non_blocking=True))
     lag(look, optimizer)
     average = ema_sample(ema, meter)
     if average is not None:

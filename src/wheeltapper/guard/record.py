@@ -57,7 +57,9 @@ class TensorRecord:
     lag: Floats  # RMS of g / sqrt(second moment): near 1 when the moment is current; nan without one
     active: Floats  # share of the sampled coordinates whose gradient is not exactly zero
     ema_distance: float = float("nan")  # ‖w − ema‖ / ‖w‖ on the sample
+    absent: tuple[int, ...] = ()  # parameters without a gradient; one that is nan is there
     ema_asked: bool = False  # an EMA was there to be measured
+    buffers_broken: int = 0  # buffers that hold nan
     inputs: dict[str, Any] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
 

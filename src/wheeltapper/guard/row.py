@@ -44,8 +44,8 @@ class Row:
 
     def add(self, loss: Any, batch_id: Any) -> None:
         """One more micro-batch. The loss is held, not read: reading it would wait for the device."""
-        value = loss.detach() if isinstance(loss, torch.Tensor) else loss
-        if value is not None:
+        if loss is not None:
+            value = one_number(loss)
             self.loss = value if self.loss is None else self.loss + value
         self.micro += 1
         if batch_id is not None:
@@ -100,6 +100,17 @@ class Row:
             memory=self.memory,
             action="skip" if skip_now else self.action,
         )
+
+
+def one_number(loss: Any) -> Any:
+    """The loss as a number or a scalar tensor; of several (one a sample, or one a device) the mean."""
+    if isinstance(loss, torch.Tensor):
+        return loss.detach() if loss.numel() == 1 else loss.detach().float().mean()
+    try:
+        return float(loss)
+    except (TypeError, ValueError):
+        kind = type(loss).__name__
+        raise TypeError(f"guard.step takes the loss as a tensor or a number, and was given a {kind}") from None
 
 
 def number(value: Any) -> float:

@@ -9,13 +9,15 @@ Restoring writes into the tensors that are there: no tensor of the model or opti
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from wheeltapper.errors import InputError
 from wheeltapper.guard import rng
+from wheeltapper.guard.judge import listed
 from wheeltapper.guard.measure import local, norms
 
 
@@ -60,6 +62,7 @@ def take(parts: Parts, step: int, tick: int) -> Snapshot:
         "step": step,
         "tick": tick,
         "model": clone(dict(model.state_dict())),
+        "buffers": [n for n, _ in model.named_buffers()],
         "hidden": clone(hidden_buffers(model)),
         "optimizer": clone(parts.optimizer.state_dict()),
         "rng": rng.capture(),
@@ -67,8 +70,7 @@ def take(parts: Parts, step: int, tick: int) -> Snapshot:
     }
     if parts.loader is not None and hasattr(parts.loader, "state_dict"):
         state["loader"] = copy.deepcopy(parts.loader.state_dict())
-    floats = [t for t in tensors_in((model.state_dict(), parts.optimizer.state_dict())) if t.is_floating_point()]
-    bad = nonfinite(floats)
+    bad = unsound(model.state_dict(), state["buffers"], parts.optimizer.state_dict())
     event = None
     if isinstance(bad, torch.Tensor) and bad.device.type == "cuda":
         bad = to_host(bad)
@@ -111,6 +113,19 @@ def load(parts: Parts, state: Mapping[str, Any], *, replay: bool = False) -> Non
     if replay and "loader" in state and hasattr(parts.loader, "load_state_dict"):
         parts.loader.load_state_dict(copy.deepcopy(state["loader"]))
     rng.restore(state["rng"])
+
+
+def same_model(model: Any, state: Mapping[str, Any], name: str) -> None:
+    """Refuse a saved state whose tensors are not those of the model: loading only what fits would leave the rest at
+    its first weights, unseen."""
+    live = {k: local(v).shape for k, v in unwrapped(model).state_dict().items() if isinstance(v, torch.Tensor)}
+    saved = {k: v.shape for k, v in state["model"].items() if isinstance(v, torch.Tensor)}
+    other = [k for k in {**live, **saved} if live.get(k) != saved.get(k)]
+    if other:
+        raise InputError(
+            f"{name} was saved from another model; what differs: {listed(other, range(len(other)))}",
+            do="Build the model as it was then, or give a run_dir of its own.",
+        )
 
 
 def load_optimizer(optimizer: Any, saved: Mapping[str, Any]) -> None:
@@ -209,14 +224,30 @@ def tensors_in(value: Any) -> list[Any]:
     return [t for item in items for t in tensors_in(item)]
 
 
-def nonfinite(tensors: list[Any]) -> Any:
+def unsound(model: Mapping[str, Any], buffers: Iterable[str], optimizer: Any) -> Any:
+    """How many tensors hold what no good state holds: in weights and moments a number that is not finite; in buffers
+    only nan, for an attention mask of -inf belongs to its model. A device scalar."""
+    names = set(buffers)
+    count = nonfinite(tensors_in(([v for k, v in model.items() if k not in names], optimizer)))
+    broken = broken_buffers([local(v) for k, v in model.items() if k in names])
+    return count if broken is None else count + broken.to(count.device, non_blocking=True)
+
+
+def broken_buffers(buffers: Iterable[Any]) -> Any:
+    """How many buffers hold nan, as a device scalar; None if none could."""
+    floats = [b for b in buffers if b.is_floating_point() and b.numel()]
+    return nonfinite(floats, nan_only=True) if floats else None
+
+
+def nonfinite(tensors: list[Any], nan_only: bool = False) -> Any:
     """How many tensors hold a number that is not finite: a device scalar, added up where the first tensor is."""
     kinds: dict[tuple[Any, Any], list[Any]] = {}
     for t in tensors:
-        if t.numel():
+        if t.numel() and t.is_floating_point():
             kinds.setdefault((t.device, t.dtype), []).append(t)
     total: Any = None
     for same in sorted(kinds.values(), key=lambda ts: ts[0].device.type == "cpu"):
-        count = (~torch.isfinite(torch.stack(norms(same)))).sum().float()
+        sizes = torch.stack(norms(same))
+        count = (torch.isnan(sizes) if nan_only else ~torch.isfinite(sizes)).sum().float()
         total = count if total is None else total + count.to(total.device, non_blocking=True)
     return torch.zeros(()) if total is None else total

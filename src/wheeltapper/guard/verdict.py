@@ -50,6 +50,8 @@ def act(guard: Guard, want: Want | None) -> None:
     done = guard._actor.act(want, step, guard.tick)
     if done is None:
         text = f"No recovery is left ({guard._actor.used} of {guard._actor.limit}); the guard only watches from here. {want.reason}"
+        if not guard._actor.spent:
+            text = f"There is no sound state to go back to. {want.reason}"
         guard._journal.write("limit", step=step, reason=want.reason)
         guard.report(
             Incident(

@@ -112,6 +112,9 @@ def _state(choice: Choice) -> tuple[State, str]:
         return "code", f"{lead[0].upper()}{lead[1:]}: {code[0].remedy.text.rstrip('.')}"
     if choice.left and not choice.by("open"):
         return "refused", f"No remedy is left: {choice.left[0].why}"
+    kept = next((item.why for item in choice.left if item.why.startswith("you keep")), "")
+    if kept:
+        return "cannot-tell", f"No fix yet: {kept}, and no other cause is sure enough to change anything for it"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -151,7 +152,8 @@ def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
         return ()
     if fix.letter == "A":
         return ()  # nothing is trained, so there is no next run to hold against the plan
-    start = [clean(c.at(shlex.quote(folder)), 2000) for c in fix.commands]
+    # Each begins with cd: a path from here would not be found there, nor the next line work from there.
+    start = [f"({clean(c.at(shlex.quote(os.path.abspath(folder))), 2000)})" for c in fix.commands]
     if not start:
         start = [
             f"# start the next run as you started this one, with {clean(folder, 1000)}/{clean(name, 200)} for {clean(old, 1000)}"

@@ -158,7 +158,9 @@ class _Log:
         if rows is None:
             return Reading(file, self.format, notes=(*notes, Note("the file is empty", file)))
         if rows.lost:
-            notes.append(Note(f"{rows.lost} rows hold something that is no number and were left out", file, level="lost"))
+            notes.append(
+                Note(f"{rows.lost} rows hold something that is no number and were left out", file, level="lost")
+            )
         if self._last_bar[0] > max((t.lines[-1] for t in rows.tables.values() if len(t.lines)), default=0):
             state = bar_state(self._last_bar[1])
             facts.append(Fact("progress", state, f"{file}:{self._last_bar[0]}, the last progress bar"))
@@ -172,7 +174,7 @@ class _Log:
         placed = place(rows.tables.values(), file, first_epoch=self.first_epoch, steps_per_epoch=known)
         events, marks = self._events.finish(placed.anchors)
         if not placed.points:
-            notes.append(Note("it holds no rows of numbers", file))
+            notes.append(Note("it holds no rows of numbers, or too few to tell their shape", file))
         reading = Reading(
             file=file,
             format=self.format,

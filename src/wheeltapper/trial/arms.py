@@ -87,7 +87,8 @@ def arms_of(
             arms += _further(made, diagnosis, command)
         else:
             left.append((cause_id, f"only the {TRIED} leading causes are tried unless it is asked for"))
-    arms += by_hand
+    for arm in by_hand:
+        arms += [arm, *(_doses(arm) if wish.dose else [])]
     arms += [replace(_set_arm(text, knobs), kind="placebo", cause=None) for text in wish.placebo]
     for arm in arms:
         _refuse_unreachable(arm, diagnosis, command)
@@ -165,8 +166,10 @@ def _further(arm: Arm, diagnosis: Diagnosis, command: Command) -> list[Arm]:
 
 def _doses(arm: Arm) -> list[Arm]:
     """Half the change, for a remedy that is one number: the effect must lie between (TRL-14)."""
-    edit = arm.edits[0]
-    if len(arm.edits) != 1 or not all(_plain(v) for v in (edit.old, edit.new)):
+    if len(arm.edits) != 1:
+        return []
+    (edit,) = arm.edits
+    if not all(_plain(v) for v in (edit.old, edit.new)):
         return []
     old, new = float(edit.old), float(edit.new)
     half = (old * new) ** 0.5 if old > 0 and new > 0 else (old + new) / 2
@@ -182,6 +185,9 @@ def _set_arm(text: str, knobs: Knobs | None) -> Arm:
         raise InputError(f"--set {text!r} is not of the form knob=value.", do="For example: --set optimizer.lr=5e-5.")
     cause, knob, raw = match.groups()
     value: Any = yaml.safe_load(raw) if raw else None
+    if knob not in KNOBS and knobs is not None:  # the user's own key for a knob: `lr` for optimizer.lr
+        own = (id_ for id_, found in knobs.items() if found.leaf and ".".join(map(str, found.leaf.path)) == knob)
+        knob = next(own, knob)
     known = KNOBS.get(knob)
     if known is not None:
         cast = cast_value(known.kind, value)
