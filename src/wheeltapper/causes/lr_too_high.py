@@ -86,7 +86,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out += _before_nan(train, onset)
     if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance"):
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
-    if train is not None and onset is not None and _never_fell(train, onset):
+    low = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
+    if low and train is not None and onset is not None and _never_fell(train, onset):
         out.append(Evidence(-1.5, "the loss rose from its first rows on, before the rate could do harm", "start"))
     out += _beyond(case)
     clip = case.knob("clip.norm")

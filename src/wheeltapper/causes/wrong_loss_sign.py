@@ -56,7 +56,15 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not climbs or dipped or np.any(np.diff(levels) < -2 * noise):
         return told or Excluded("the loss fell at some time, or does not rise")
     shape = f"the loss rises from the first rows on, without a fall ({levels[0]:.3g} to {levels[-1]:.3g})"
-    return [*told, Evidence(5.0 if len(x) >= 10 else 3.5, shape, "shape", (train.place(0),))]
+    return [*told, Evidence(_strength(case, len(x)), shape, "shape", (train.place(0),))]
+
+
+def _strength(case: Case, rows: int) -> float:
+    """A rate that is high from the first step on can make a loss climb at once as well; one that warms up cannot."""
+    lr: Series | None = case.get("lr")
+    warms = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
+    known = lr is not None or case.knob("optimizer.lr") is not None
+    return 3.0 if known and not warms else 5.0 if rows >= 10 else 3.5
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

@@ -32,7 +32,7 @@ examples:
 The dashboard needs the extra `watch` (pip install "wheeltapper[watch]"); without it a
 plain table is shown. Addresses other than http(s) need the extra `notify`.
 
-exit codes: 0 sound, 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
+exit codes: 0 sound, 1 ill or crashed before its end, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
 """
 
 
@@ -40,15 +40,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "watch", help="follow live runs: verdict, alarms, time left", description=DESCRIPTION, epilog=EXAMPLES
     )
-    parser.add_argument("path", nargs="+", metavar="PATH", help="a file or a folder of a run, or of many; may not exist yet")
+    parser.add_argument(
+        "path", nargs="+", metavar="PATH", help="a file or a folder of a run, or of many; may not exist yet"
+    )
     parser.add_argument("--target", metavar="NAME=VALUE", help="say how likely the run reaches this score")
     parser.add_argument("--interval", type=_time, default=10.0, metavar="TIME", help="between looks (default: 10 s)")
-    parser.add_argument("--stale", type=_time, default=1800.0, metavar="TIME", help="silence that is worth saying (default: 30m)")
-    parser.add_argument("--until-done", action="store_true", help="stop when every run has finished, crashed or gone silent")
-    parser.add_argument("--notify", action="append", default=[], metavar="URL", help="tell a webhook, or what apprise knows; repeatable")
+    parser.add_argument(
+        "--stale", type=_time, default=1800.0, metavar="TIME", help="silence that is worth saying (default: 30m)"
+    )
+    parser.add_argument(
+        "--until-done", action="store_true", help="stop when every run has finished, crashed or gone silent"
+    )
+    parser.add_argument(
+        "--notify", action="append", default=[], metavar="URL", help="tell a webhook, or what apprise knows; repeatable"
+    )
     parser.add_argument("--plain", action="store_true", help="lines of text instead of the dashboard")
     parser.add_argument("--once", action="store_true", help="one look; says what is new since the last such call")
-    parser.add_argument("--state", metavar="FILE", help="where --once keeps what it has said (default: in the user's state folder)")
+    parser.add_argument(
+        "--state", metavar="FILE", help="where --once keeps what it has said (default: in the user's state folder)"
+    )
     parser.add_argument("--json", action="store_true", help="with --once: JSON")
     parser.add_argument("--light", action="store_true", help="the dashboard on a light ground")
     parser.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")
@@ -95,7 +105,16 @@ def _follow(args: argparse.Namespace, target: Any, notifier: Any) -> int:
             Dashboard(watcher, light=args.light, **how).run()
     except KeyboardInterrupt:
         pass  # the ordinary way to end it
-    return exit_code(watcher.verdicts)
+    return code_of(watcher)
+
+
+def code_of(watcher: Watcher) -> int:
+    """As diagnose says; a run that crashed before its end is no success, however sound it was until then."""
+    died = any(
+        w.over == "crashed" and (w.diagnosis is None or w.diagnosis.progress.state != "finished")
+        for w in watcher.runs.values()
+    )
+    return 1 if died else exit_code(watcher.verdicts)
 
 
 def _once(args: argparse.Namespace, target: Any, notifier: Any) -> int:
@@ -119,7 +138,7 @@ def _once(args: argparse.Namespace, target: Any, notifier: Any) -> int:
         print(f"wheeltapper: {problem}", file=sys.stderr)
     state.seen = {**state.seen, **watcher.seen()}
     save(file, state)
-    return exit_code(watcher.verdicts)
+    return code_of(watcher)
 
 
 def _verdict(watched: Any) -> str:
@@ -143,4 +162,10 @@ def _object(watcher: Watcher, new: list[Incident]) -> dict[str, Any]:
             entry["target"] = {**asdict(watcher.target), "chance": chance, "words": words}
         runs.append(entry)
     waiting = [{"path": str(path), "why": why} for path, why in watcher.waiting.items()]
-    return {"schema": "wheeltapper/watch", "version": "1.0", "runs": runs, "new": [asdict(i) for i in new], "waiting": waiting}
+    return {
+        "schema": "wheeltapper/watch",
+        "version": "1.0",
+        "runs": runs,
+        "new": [asdict(i) for i in new],
+        "waiting": waiting,
+    }

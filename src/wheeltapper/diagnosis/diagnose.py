@@ -38,6 +38,7 @@ DECIDES = {
     "weight-decay-too-strong",
 }  # fmt: skip
 USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot be is not worth a line
+IDLE = -4.0  # bits: proved, and explains nothing of what is seen in the curves; it is told as a finding all the same
 SHOWN = 0.02  # causes below this share are not worth a reader's time
 
 
@@ -166,6 +167,7 @@ def candidates_of(
     case: Case, ill: Sequence[str], by: Weights | None = None
 ) -> tuple[dict[str, tuple[ModuleType, Candidate]], list[RuledOut]]:
     """Causes that could explain what is ill, with their evidence; and those that people suspect and that cannot be."""
+    observed = {f.id for f in case.findings if f.severity == "ill" and f.series is not None}
     candidates: dict[str, tuple[ModuleType, Candidate]] = {}
     ruled_out: list[RuledOut] = []
     for cause in causes():
@@ -181,7 +183,9 @@ def candidates_of(
             continue
         decided = any(e.group == "proof" for e in answer)
         explains = (cause.ID, *cause.EXPLAINS, *proves)
-        candidates[cause.ID] = (cause, Candidate(cause.ID, cause.PRIOR, explains, answer, decided))
+        idle = bool(observed) and not observed & set(cause.EXPLAINS)
+        prior = cause.PRIOR + (IDLE if idle else 0.0)
+        candidates[cause.ID] = (cause, Candidate(cause.ID, prior, explains, answer, decided))
     return candidates, ruled_out
 
 

@@ -43,7 +43,7 @@ PART_OF_RUN = re.compile(
 APART = {"tb_logger", "tensorboard", "tb_logs", "tb", "events"}  # where frameworks keep event files of all runs
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
-    "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
+    "tokenizer_config.json", "generation_config.json", "MANIFEST.csv", "guard.jsonl",
 }  # fmt: skip
 
 _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
