@@ -55,7 +55,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if norm is None and limit <= TINY:
         return [
             Evidence(
-                5.0 if limit <= TINY / 10 else 3.0,
+                3.0 + 0.7 * float(np.log2(TINY / limit)),  # each halving of the step makes it likelier
                 f"gradients are clipped at {limit:g}: under plain SGD that is the length of a step",
                 "norm",
             )
