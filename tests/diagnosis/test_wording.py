@@ -106,3 +106,9 @@ def test_one_finding_is_told_once() -> None:
     assert wording.why("ill", [ILL, proof], ranked, ()) == (
         "The average is too long (95%): The average lasts longer than the run",
     )
+
+
+def test_what_a_trial_confirmed_need_not_be_proved_again() -> None:
+    tried = Evidence(4.2, "the trial confirmed it", "trial")
+    ranked = (cause("a", "The rate is too high", 0.8, FOR, tried), other(0.2))
+    assert not any("To prove it" in line for line in wording.todo("ill", ranked, None, [ASK], NOTHING))

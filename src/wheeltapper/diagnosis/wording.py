@@ -118,7 +118,8 @@ def todo(
             out.append(f"Keep {best.path} ({best.metric} {best.value:.4g}).")
         if top is not None:
             out += [r.text for r in top.remedies[:1]]
-            if top.probability < 0.9 and top.trial:
+            tried = any(e.group == "trial" and e.bits > 0 for e in top.evidence)
+            if top.probability < 0.9 and top.trial and not tried:
                 out.append(f"To prove it: {top.trial.rstrip('.')}.")
     if verdict == "cannot-tell" or top is None:
         # No remedy while it is open whether the run is ill, or why: what would decide comes first.
