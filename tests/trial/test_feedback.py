@@ -124,7 +124,7 @@ def test_the_command_from_plan_to_verdict(tmp_path: Path, capsys: pytest.Capture
 
 def test_runs_are_stopped_where_nothing_more_can_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control once its weights are gone, the arm once it has passed the planned length."""
-    monkeypatch.setenv("TOY_PAUSE", "0.03")  # six seconds for all steps
+    monkeypatch.setenv("TOY_PAUSE", "0.1")  # twenty seconds for all steps: time to be stopped on a busy machine
     monkeypatch.setattr("wheeltapper.trial.driver.LOOK_EVERY", 0.2)
     folder = toy_run(tmp_path / "exp1", lr=9.0)
     command = f"{sys.executable} -I -S train.py --config {{config}} --out {{out}}"
