@@ -11,7 +11,7 @@ from dataclasses import replace
 from wheeltapper.audit.length import Length
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Finding, Severity
-from wheeltapper.simulate.ema import first_copy_weight
+from wheeltapper.simulate.ema import RAMPED, first_copy_weight
 from wheeltapper.simulate.plan import Plan
 
 # Averages whose decay is the bare number: others ramp it, and are judged by their own rule (EMA-02).
@@ -83,7 +83,7 @@ def _beyond_the_end(knobs: Knobs, length: Length, total: float) -> Iterator[Find
 def _average(knobs: Knobs, total: float) -> Iterator[Finding]:
     decay, every = knobs.value("ema.decay"), knobs.value("ema.every") or 1
     power, impl = knobs.value("ema.warmup_power"), knobs.value("ema.impl")
-    ramped = impl == "ema-pytorch" and isinstance(power, (int, float)) and not knobs["ema.warmup_power"].default
+    ramped = impl in RAMPED and isinstance(power, (int, float)) and not knobs["ema.warmup_power"].default
     if not isinstance(decay, (int, float)) or not 0 < decay < 1 or knobs.value("ema.enabled") is False:
         return
     if not ramped and (impl not in CONSTANT_AVERAGES or power):

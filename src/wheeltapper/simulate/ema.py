@@ -239,6 +239,9 @@ def half_life(decay: float, every: int = 1) -> float:
     return math.inf if decay >= 1 else math.log(2) / -math.log(decay) * every if decay > 0 else 0.0
 
 
+RAMPED = {"ema-pytorch"}  # averages whose decay rises as a power of the updates
+
+
 def first_copy_weight(decay: float, ema_updates: int, power: float | None = None) -> float:
     """β^T: what a constant decay leaves on the weights it began with. With `power`, the decay ramps up as
     1 - (1 + k)^-power, as ema-pytorch's does; a ramp that steep (10 is at 0.99998 after two updates) is none.
