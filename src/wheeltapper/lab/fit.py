@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from wheeltapper.api import audited, read
 from wheeltapper.causes._weights import CERTAIN, Weights
 from wheeltapper.diagnosis.diagnose import ask_run, candidates_of
-from wheeltapper.diagnosis.rank import ill_signs_of
+from wheeltapper.diagnosis.rank import Candidate, ill_signs_of, probabilities, score
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.lab.score import LESSER
 from wheeltapper.lab.truth import Truth, load_all
@@ -35,11 +35,9 @@ class Item:
     """One ill run: its candidates with their evidence, and which of them is true."""
 
     system: str
-    names: tuple[str, ...]
-    priors: tuple[float, ...]
-    evidence: tuple[tuple[tuple[str, float], ...], ...]  # of each candidate: (group, bits)
-    left: tuple[int, ...]  # ill signs that each leaves unexplained
-    right: tuple[bool, ...]  # none: "something else" is true
+    candidates: tuple[Candidate, ...]  # with their evidence as the causes judge it
+    ill: tuple[str, ...]  # the signs to be explained
+    right: tuple[bool, ...]  # of each candidate; none: "something else" is true
 
 
 def collect(out: Path) -> list[Item]:
@@ -65,25 +63,14 @@ def _item(truth: Truth, out: Path) -> list[Item]:
     if not ill:
         return []
     found, _ = candidates_of(case, ill, Weights())
-    held = [candidate for _, candidate in found.values()]
+    held = tuple(candidate for _, candidate in found.values())
     true = {truth.cause, *truth.also}
-    return [
-        Item(
-            truth.system,
-            tuple(c.id for c in held),
-            tuple(c.prior for c in held),
-            tuple(tuple((e.group, e.bits) for e in c.evidence) for c in held),
-            tuple(sum(sign not in c.explains for sign in ill) for c in held),
-            tuple(c.id in true for c in held),
-        )
-    ]
+    return [Item(truth.system, held, tuple(ill), tuple(c.id in true for c in held))]
 
 
 def fit(items: Sequence[Item]) -> Weights:
     """Adam on the negative log-likelihood; the problem is small and smooth."""
-    seen = Counter(
-        (name, group) for i in items for name, ev in zip(i.names, i.evidence, strict=True) for group, _ in ev
-    )
+    seen = Counter((c.id, e.group) for item in items for c in item.candidates for e in c.evidence)
     keys = [key for key, n in seen.items() if n >= LEAST and key[1] not in CERTAIN]
     index = {key: 1 + k for k, key in enumerate(keys)}
     theta = np.zeros(1 + len(keys))  # "something else", then log factors
@@ -106,17 +93,17 @@ def _slope(items: Sequence[Item], theta: Any, index: dict[tuple[str, str], int])
     """Gradient of the loss per run plus that of the prior on the parameters."""
     slope = theta / SPREAD**2
     slope[0] = theta[0] / 4  # "something else": within two bits of none
-    lost = Weights().unexplained  # a lab run has one fault, so how rare two are cannot be learned here
+    judged = Weights()  # a lab run has one fault, so how rare two are (unexplained) cannot be learned here
     for item in items:
-        bits = np.array(item.priors) + lost * np.array(item.left)
-        parts: list[list[tuple[int | None, float]]] = []
-        for n, (name, evidence) in enumerate(zip(item.names, item.evidence, strict=True)):
-            own: list[tuple[int | None, float]] = []
-            for group, raw in evidence:
-                k = index.get((name, group))
-                worth = raw if group in CERTAIN else raw * (math.exp(theta[k]) if k is not None else 1.0)
+        bits = np.array([score(replace(c, evidence=()), item.ill, judged) for c in item.candidates])
+        parts: list[list[tuple[int, float]]] = []  # of each candidate: the factors at work, and what each adds
+        for n, candidate in enumerate(item.candidates):
+            own = []
+            for e in candidate.evidence:
+                k = index.get((candidate.id, e.group))
+                worth = e.bits * math.exp(theta[k]) if k is not None else e.bits
                 bits[n] += worth
-                own += [] if group in CERTAIN else [(k, worth)]
+                own += [(k, worth)] if k is not None else []
             parts.append(own)
         z = np.append(bits, theta[0])
         p = np.exp2(z - z.max())
@@ -125,21 +112,19 @@ def _slope(items: Sequence[Item], theta: Any, index: dict[tuple[str, str], int])
         pull = p - np.where(right, p, 0.0) / max(p[right].sum(), 1e-12)  # d loss / d bits, up to ln 2
         for n, own in enumerate(parts):
             for k, worth in own:
-                if k is not None:
-                    slope[k] += pull[n] * worth
+                slope[k] += pull[n] * worth
         slope[0] += pull[-1]
     return slope
 
 
 def shares(item: Item, by: Weights) -> tuple[list[float], float]:
     """The probability of each candidate and of "something else"."""
-    bits = [
-        prior + by.unexplained * left + sum(raw * by.of(name, group) for group, raw in evidence)
-        for name, prior, evidence, left in zip(item.names, item.priors, item.evidence, item.left, strict=True)
+    again = [
+        replace(c, evidence=tuple(replace(e, bits=e.bits * by.of(c.id, e.group)) for e in c.evidence))
+        for c in item.candidates
     ]
-    p = np.exp2(np.array([*bits, by.other]) - max([*bits, by.other]))
-    p /= p.sum()
-    return [float(v) for v in p[:-1]], float(p[-1])
+    found, other = probabilities(again, item.ill, by)
+    return [found[c.id] for c in item.candidates], other
 
 
 def judge(items: Sequence[Item], by: Weights) -> dict[str, float]:
