@@ -347,7 +347,7 @@ def test_a_script_that_was_filled_in_is_not_written_over(tmp_path: Path, capsys:
     words = ["replay", str(tmp_path / "run"), "--script", str(again)]
     assert main(words) == 0
     assert main(words) == 0, "as it was written"
-    again.write_text(again.read_text().replace("TODO", "done"))
+    again.write_text(again.read_text().replace("FILL IN", "done"))
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert "done" in again.read_text()

@@ -12,7 +12,7 @@ from wheeltapper.errors import InputError
 DESCRIPTION = """\
 Shows an incident that the guard's recorder wrote: what was caught, the steps before it and the tensors
 involved. With --script it writes a small program that runs the step again in float32, module by module,
-and says where it first goes wrong; what it cannot know (how the model is built) is marked TODO.
+and says where it first goes wrong; what it cannot know (how the model is built) is marked FILL IN.
 """
 EXAMPLES = """\
 examples:

@@ -111,7 +111,7 @@ SCRIPT = '''\
 Written by `wheeltapper replay` for {folder}
 ({text})
 
-Fill in what is marked TODO; everything else is read from the incident.
+Fill in what is marked FILL IN; everything else is read from the incident.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ SUSPECTS: list[str] = {suspects!r}  # parameters that the incident names
 
 
 def build_model() -> torch.nn.Module:
-    """TODO: build the model ({model_class}, {parameters:,} parameters) and load the weights from before step {step}."""
+    """FILL IN: build the model ({model_class}, {parameters:,} parameters) and load the weights from before step {step}."""
     raise SystemExit("fill in build_model(): the model with its weights from before step {step}")
 
 
@@ -139,7 +139,7 @@ def get_batch() -> Any:
 {get_batch}
 
 def compute_loss(model: torch.nn.Module, batch: Any) -> torch.Tensor:
-    """TODO: the loss, as the training computes it."""
+    """FILL IN: the loss, as the training computes it."""
     raise SystemExit("fill in compute_loss(model, batch)")
 
 
@@ -240,7 +240,7 @@ SAVED = """\
 
 """
 ASKED = """\
-    # TODO: the batch of this step; BATCH_IDS says which samples it held, if the loop named them.
+    # FILL IN: the batch of this step; BATCH_IDS says which samples it held, if the loop named them.
     raise SystemExit(f"fill in get_batch(): the batch {BATCH_IDS!r}")
 
 """
