@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from wheeltapper.config.tree import Leaf
+from wheeltapper.finding import Evidence
 from wheeltapper.run.model import Event, Run, Series
 
 OFF = (None, False, 0, 0.0, "", "none", "None", "null", "false", "False", "0")
@@ -72,3 +73,17 @@ def _part_of(raw: str, what: str) -> str:
     """ "grad_norm/head" and "head.grad.norm" are both about "head"."""
     cut = re.split(rf"(?:{what})s?[/_. ]*norm", raw.lower(), maxsplit=1)
     return ".".join(piece for word in cut for piece in re.split(r"[/_. ]+", word) if piece)
+
+
+def before_nan(train: Series | None, onset: float | None) -> list[Evidence]:
+    """A NaN out of the blue speaks for one bad step or item; a loss that rose before it, for divergence."""
+    if train is None or onset is None:
+        return []
+    before = train.values[(train.at < onset) & train.finite]
+    if len(before) < 6:
+        return []
+    level, last = before[-12:-1], float(before[-1])
+    rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
+    if rise < 2:
+        return [Evidence(1.0, "the loss was calm up to the row before", "before")]
+    return [Evidence(-2.0, "the loss rose before it turned NaN", "before")] if rise > 4 else []

@@ -28,9 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import before_nan
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -46,16 +45,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     if not ill:
         return Excluded("no loss stays NaN")
-    out = []
-    if train is not None and ill[0].onset is not None:
-        before = train.values[(train.at < ill[0].onset) & train.finite]
-        if len(before) >= 6:
-            level, last = before[-12:-1], float(before[-1])
-            rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
-            if rise < 2:
-                out.append(Evidence(1.0, "the loss was calm up to the row before", "before"))
-            elif rise > 4:
-                out.append(Evidence(-2.0, "the loss rose before it turned NaN", "before"))
+    out = before_nan(train, ill[0].onset)
     task = case.get("task")
     if task is not None and task.diffusion:
         out.append(

@@ -30,9 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import before_nan
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -48,17 +47,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     if not ill:
         return Excluded("no loss stays NaN")
-    out = []
-    onset = ill[0].onset
-    if train is not None and onset is not None:
-        before = train.values[(train.at < onset) & train.finite]
-        if len(before) >= 6:
-            level, last = before[-12:-1], float(before[-1])
-            rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
-            if rise < 2:
-                out.append(Evidence(1.0, "the loss was calm up to the row before", "before"))
-            elif rise > 4:
-                out.append(Evidence(-2.0, "the loss rose before it turned NaN", "before"))
+    out = before_nan(train, ill[0].onset)
     back = [f for f in case.found("not-finite") if f.severity == "watch"]
     if back:
         out.append(Evidence(0.5, "non-finite values had come and gone before", "earlier"))
