@@ -58,7 +58,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not other and same is not None and same > 0.3:
         return Excluded(f"the validation loss fell by {same:.0%} with the same pipeline")
     if not other:
-        learned = drop is not None and drop > 0.3
+        floor = case.found("at-chance", "never-left-zero", "below-baseline", "val-left-behind", severity="ill")
+        learned = bool(floor) and drop is not None and drop > 0.3
         return (
             [Evidence(3.0, f"the training loss fell by {drop:.0%}, so something was learned", "training")]
             if learned

@@ -59,7 +59,7 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
         words = {"finished": "finished", "crashed": "crashed", "stopped": "the record stops", "unknown": ""}[state]
         if state == "finished" and at < total - max(gap, 1.0):
             words = "the log says that it ended"
-        return Progress(state, clock, at, total, f"{words} at {clock} {at:,.10g} of {total:,.10g}", crash)
+        return Progress(state, clock, at, total, f"{words} at {clock} {round(at, 2):,.10g} of {total:,.10g}", crash)
     if not ends:
         return Progress("crashed" if crash else "unknown", None, None, None, "the record gives no position", crash)
     clock = "step" if "step" in ends else next(iter(ends))

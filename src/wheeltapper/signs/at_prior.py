@@ -69,8 +69,8 @@ def _against(loss: Series, trivial: Trivial, lr: Series | None, told: bool) -> A
     levels = [float(np.median(part)) for part in np.array_split(x, 3)]
     if max(abs(level / trivial.loss - 1) for level in levels) > NEAR:
         return Clear(f"the loss ends at {levels[-1]:.4g}; a model that ignores its input has {trivial.loss:.4g}")
-    epochs = _span(loss, "epoch")
-    updates = _span(loss, "step")
+    epochs = span(loss, "epoch")
+    updates = span(loss, "step")
     if still_warming(lr) or (epochs < 1 and updates < UPDATES):
         return Unknown("too early to say: the loss of an untrained model, so far", ("the run after its warm-up",))
     long = epochs >= LONG_EPOCHS or updates >= LONG_UPDATES
@@ -81,7 +81,7 @@ def _against(loss: Series, trivial: Trivial, lr: Series | None, told: bool) -> A
     )  # fmt: skip
 
 
-def _span(series: Series, clock: str) -> float:
+def span(series: Series, clock: str) -> float:
     at = series.on(clock)  # type: ignore[arg-type]
     return float(np.nanmax(at) - np.nanmin(at)) if at is not None and np.isfinite(at).any() else 0.0
 

@@ -12,7 +12,8 @@ learned, and the budget is spent.
 The skill of the training loss, 1 - loss / ln C, is under 15 % over the last tenth of a record that reached 95 % of its
 planned length, and no accuracy (training or validation) exceeds three times chance or chance plus 20 points. The number of
 classes must be in the config. Labelled healthy classifiers end with a skill above 50 %. Where no accuracy is logged (tokens,
-diffusion), the skill of the training loss and of the validation loss must both be under 12 %.
+diffusion), the skill of the training loss and of the validation loss must both be under 12 %; a run shorter than 3 epochs
+and 5000 updates is then a watch only, and one that is still warming up is not judged.
 
 ## When it is wrong
 Objectives whose floor is high (strong mixup, label smoothing with few classes): the accuracy then is high,
@@ -32,6 +33,8 @@ from wheeltapper.run.model import Series
 from wheeltapper.signals.progress import Progress
 from wheeltapper.signals.trivial import Trivial
 from wheeltapper.signs import seen
+from wheeltapper.signs.at_chance import still_warming
+from wheeltapper.signs.at_prior import LONG_EPOCHS, LONG_UPDATES, span
 
 ID = "barely-learned"
 LIVE = False
@@ -46,6 +49,7 @@ def look(
     train_accuracy: Series | None = None,
     val_metrics: tuple[Series, ...] = (),
     val_loss: Series | None = None,
+    lr: Series | None = None,
 ) -> Answer:
     if progress.share is None or progress.share < DONE:
         return Unknown("the run is not over, or its planned length is not known", ("the rest of the run",))
@@ -60,7 +64,7 @@ def look(
     level = float(np.median(x[-max(3, len(x) // 10) :]))
     skill = 1 - level / trivial_loss.loss
     if not scores:
-        return _by_losses(train_loss, val_loss, trivial_loss, level, skill)
+        return _by_losses(train_loss, val_loss, trivial_loss, level, skill, lr)
     chance = float(np.exp(-trivial_loss.loss))
     best = max(float(np.nanmax(s.values)) / (100.0 if s.unit == "%" else 1.0) for s in scores)
     if skill >= SKILL or best > min(max(3 * chance, 0.02), chance + 0.20):
@@ -72,7 +76,11 @@ def look(
     return seen(ID, train_loss, text, severity="ill", grade="is", onset=0, skill=skill, best=best)
 
 
-def _by_losses(train: Series, val: Series | None, trivial: Trivial, level: float, skill: float) -> Answer:
+def _by_losses(
+    train: Series, val: Series | None, trivial: Trivial, level: float, skill: float, lr: Series | None
+) -> Answer:
+    if still_warming(lr):
+        return Unknown("the learning rate still warms up at the end of the record", ("the run after its warm-up",))
     levels = [skill]
     if val is not None and val.quantity == train.quantity and int(val.finite.sum()) >= 3:
         levels.append(1 - float(np.min(val.values[val.finite])) / trivial.loss)
@@ -82,7 +90,11 @@ def _by_losses(train: Series, val: Series | None, trivial: Trivial, level: float
         f"{train.name} ends at {level:.4g} where an untrained model has {trivial.loss:.4g} ({trivial.words}): the run is "
         f"over and hardly anything was learned ({max(levels):.0%})"
     )
-    return seen(ID, train, text, severity="ill", grade="is", onset=0, skill=max(levels), best=0.0)
+    long = span(train, "epoch") >= LONG_EPOCHS or span(train, "step") >= LONG_UPDATES
+    return seen(
+        ID, train, text, severity="ill" if long else "watch", grade="is" if long else "suspected", onset=0,
+        skill=max(levels), best=0.0,
+    )  # fmt: skip
 
 
 _CLASSES = "num_classes: 10\nbatch_size: 64\nepochs: 36\n"

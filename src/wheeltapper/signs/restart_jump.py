@@ -59,7 +59,8 @@ def look(
             text = f"the learning rate jumps {ratio:.3g}x at the resume at {where(lr, index)} ({lr.values[index - 1]:.3g} to {lr.values[index]:.3g})"
             done = progress is not None and progress.state == "finished"
             again = float(lr.values[-1]) > RATE * float(lr.values[index - 1])  # at once, or through a new warm-up
-            over = done and again and float(lr.values[-1]) > HIGH * float(np.nanmax(lr.values))
+            decayed = float(lr.values[index - 1]) < 0.9 * float(np.nanmax(lr.values[:index]))
+            over = done and again and decayed and float(lr.values[-1]) > HIGH * float(np.nanmax(lr.values))
             if worse:
                 text += f"; {worse}"
             elif over:

@@ -12,7 +12,9 @@ of other weights or other inputs. Overfitting looks otherwise: its validation lo
 Eight evaluations or more, the first within the first tenth of the record. All of them lie within 3 % of the first, the
 training loss (block medians) fell by at least 20 % between the first and the last evaluation, by more than five times
 what the validation loss moved, and both count the same quantity in the same unit (their first values are within a factor
-of two). No other score on held-out data improved beyond its noise.
+of two). No other score on held-out data improved beyond its noise. It is ill only where the settings tell what an
+untrained model loses (classes, tokens, a known objective) and the validation stands there; else a watch, because
+fine-tuning that begins at its floor and learns its training set by heart looks the same.
 
 ## When it is wrong
 A validation set that has nothing to do with the training set, from the start.
@@ -28,14 +30,18 @@ import numpy as np
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import badness, block_medians, noise_of
+from wheeltapper.signals.trivial import Trivial
 from wheeltapper.signs import seen
 
 ID = "val-left-behind"
 LIVE = True
+UNTRAINED = 0.25  # as near as a first loss must be for its unit to be known (signals/trivial.py)
 EVALS, EARLY, STILL, FELL, TIMES, UNITS = 8, 0.1, 0.03, 0.2, 5.0, 2.0
 
 
-def look(train_loss: Series, val_loss: Series, val_metrics: tuple[Series, ...] = ()) -> Answer:
+def look(
+    train_loss: Series, val_loss: Series, val_metrics: tuple[Series, ...] = (), trivial_loss: Trivial | None = None
+) -> Answer:
     y, at = val_loss.values[val_loss.finite], val_loss.at[val_loss.finite]
     track = train_loss.on(val_loss.clock)
     if track is None or len(y) < EVALS or np.any(y <= 0) or train_loss.quantity != val_loss.quantity:
@@ -55,7 +61,11 @@ def look(train_loss: Series, val_loss: Series, val_metrics: tuple[Series, ...] =
         f"{val_loss.name} stays within {moved:.1%} of its first value ({first:.4g} to {y[-1]:.4g} in {len(y)} evaluations) "
         f"while {train_loss.name} falls by {fell:.0%}: what is trained is not what is evaluated"
     )
-    return seen(ID, val_loss, text, severity="ill", grade="is-p", onset=0, p=1e-3, moved=moved, fell=fell)
+    untrained = trivial_loss is not None and abs(first / trivial_loss.loss - 1) < UNTRAINED
+    return seen(
+        ID, val_loss, text, severity="ill" if untrained else "watch", grade="is-p" if untrained else "suspected",
+        onset=0, p=1e-3, moved=moved, fell=fell,
+    )  # fmt: skip
 
 
 def _improved(score: Series) -> bool:
@@ -66,9 +76,11 @@ def _improved(score: Series) -> bool:
     return float(np.median(z[:k]) - np.median(z[-k:])) > 3 * noise_of(z).sigma
 
 
+_C = "num_classes: 10\nlr: 0.1\nepochs: 40\n"
 _down = [2.0 * 0.96**i + 0.5 for i in range(40)]
 CASES = {
-    "finding": {"train/loss": _down, "val/loss": [2.5 - 0.001 * i for i in range(40)]},
+    "finding": {"train/loss": _down, "val/loss": [2.5 - 0.001 * i for i in range(40)], "config": _C},
+    "fine-tuning": {"train/loss": _down, "val/loss": [2.5 - 0.001 * i for i in range(40)], "expect": "watch"},
     "clear": {"train/loss": _down, "val/loss": [v * 1.2 for v in _down]},
     "near miss": {
         "train/loss": _down,
