@@ -53,7 +53,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded(f"queries and keys are normalised ({normed[0].dotted})")
     out = []
     for series in series_like(case.run, r"(att\w*|qk|output)[/_. ]*(max[/_. ]*)?logit|max[/_. ]*(att\w*|qk)", least=10):
-        change = _before(series, case.onset)
+        change = _before(series, case.since(series.clock))
         if change is not None and change > GROWN:
             out.append(
                 Evidence(5.0, f"{series.name} grew {change:.2g} times before the onset", "logits", (series.place(0),))
@@ -61,7 +61,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         elif change is not None and change < 1.3:
             return Excluded(f"{series.name} was flat up to the onset")
     for series in series_like(case.run, r"att\w*[/_. ]*entropy", least=10):
-        change = _before(series, case.onset)
+        change = _before(series, case.since(series.clock))
         if change is not None and change < SUNK:
             out.append(
                 Evidence(4.5, f"{series.name} sank to {change:.0%} before the onset", "logits", (series.place(0),))

@@ -49,7 +49,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     norm: Series | None = case.get("grad_norm")
     out = []
     train: Series | None = case.get("train_loss")
-    step = _step_change(train, case.onset) if train is not None and case.onset is not None else None
+    onset = case.since(train.clock) if train is not None else None
+    step = _step_change(train, onset) if train is not None and onset is not None else None
     if step is not None:
         at, low, high = step
         text = f"the training loss goes from {low:.4g} to {high:.4g} at once, at {at:g}, and stays on its new level"
@@ -58,15 +59,17 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(1.5, jumps[0].summary, "jump", jumps[0].places))
     elif case.found("diverged", severity="ill"):
         out.append(Evidence(-1.0, "the loss grows rather than jumps", "jump"))
-    if norm is not None and case.onset is not None:
-        before = norm.values[(norm.at < case.onset) & norm.finite]
+    broke = case.since(norm.clock) if norm is not None else None
+    if norm is not None and broke is not None:
+        before = norm.values[(norm.at < broke) & norm.finite]
         if len(before) >= 10:
             rise = float(np.median(before[-3:]) / max(float(np.median(before[-30:])), 1e-30))
             if rise > 2:
                 out.append(Evidence(-2.0, f"the gradient norm rose {rise:.2g} times before the loss did", "norm"))
             elif rise < 1.3:
                 out.append(Evidence(1.0, "the gradient norm was calm up to the jump", "norm"))
-    if any(s.kind == "resume" and case.onset is not None and abs(s.start - case.onset) < 1 for s in case.run.segments):
+    resumed = [(s.start, case.since(s.clock)) for s in case.run.segments if s.kind == "resume"]
+    if any(at is not None and abs(start - at) < 1 for start, at in resumed):
         out.append(Evidence(-1.5, "the run was resumed there", "resume"))
     return out
 
@@ -80,7 +83,9 @@ def _step_change(train: Series, onset: float) -> tuple[float, float, float] | No
     x, at = train.values[good], train.at[good]
     centre = int(np.searchsorted(at, onset))
     best: tuple[float, int] | None = None
-    for i in range(max(ROWS, centre - 2 * ROWS), min(len(x) - ROWS, centre + 2 * ROWS) + 1):
+    # An onset is known to within an evaluation or two: seek a tenth of the record around it, eight rows at least.
+    reach = max(2 * ROWS, len(x) // 10)
+    for i in range(max(ROWS, centre - reach), min(len(x) - ROWS, centre + reach) + 1):
         before, after = x[i - ROWS : i], x[i : i + ROWS]
         sigma = max(float(np.std(np.diff(x[max(0, i - 4 * ROWS) : i]))) / np.sqrt(2), 1e-12)
         gain = float(np.median(after) - np.median(before)) / sigma

@@ -57,10 +57,12 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded(f"{series.name} got worse at times, which a best so far cannot")
     steps = int(np.sum(moves < 0))
     stands = int(np.sum(moves == 0))
+    last = int(np.flatnonzero(moves < 0)[-1]) if steps else 0
+    between = int(np.sum(moves[:last] == 0))  # a score that stands only at its end is one that froze
     if steps == 0:
         return Excluded(f"{series.name} never moved at all")
     # Noise makes half of all moves bad: n moves without one have a chance of 2^-n on a plateau.
-    if steps >= 3 and stands >= 5:
+    if steps >= 3 and stands >= 5 and between >= 2:
         return [
             Evidence(5.0, f"{series.name} never got worse in {len(moves)} moves, improved {steps} times and stood exactly "
                      f"{stands} times", "shape", held[0].places)

@@ -57,9 +57,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(4.0, f"{name} differs between launches: {', '.join(seen)}", "versions"))
     elif versions:
         out.append(Evidence(-2.0, f"every launch prints the same {', '.join(versions)}", "versions"))
-    if case.onset is not None:
-        width = 0.02 * max(abs(case.onset), 1.0)
-        if not any(abs(s.start - case.onset) <= width for s in later):
+    begun = [(s.start, at) for s in later if (at := case.since(s.clock)) is not None]
+    if begun:
+        if not any(abs(start - at) <= 0.02 * max(abs(at), 1.0) for start, at in begun):
             return Excluded("the trouble did not begin at a resume")
         out.append(Evidence(1.0, "the trouble began at a resume", "timing"))
     return out

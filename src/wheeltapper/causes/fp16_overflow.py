@@ -34,6 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import before_nan
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -49,24 +50,26 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     scale: Series | None = case.get("loss_scale")
     if precision in ("fp32", "bf16", "tf32"):
         return Excluded(f"the run is in {precision}, which has the range of fp32")
-    out = []
+    broken = case.found("not-finite", severity="ill")
+    train: Series | None = case.get("train_loss")
+    out = before_nan(train, case.since(train.clock, "not-finite")) if broken and train is not None else []
     if precision == "fp16":
         out.append(Evidence(1.0, "the run is in fp16", "precision"))
     if case.found("scale-collapse"):
         out.append(
             Evidence(3.0, case.found("scale-collapse")[0].summary, "scale", case.found("scale-collapse")[0].places)
         )
-    elif scale is not None and case.onset is not None:
-        out += _scale_before(scale, case.onset)
+    elif scale is not None and (onset := case.since(scale.clock)) is not None:
+        out += _scale_before(scale, onset, bool(broken))
     said = [e for e in case.run.events if e.kind == "overflow"]
     if said:
         out.append(Evidence(1.0, f"the log reports overflows ({sum(e.count for e in said)})", "messages"))
-    if case.found("not-finite", severity="ill") and precision is None and scale is None:
+    if broken and precision is None and scale is None:
         out.append(Evidence(-0.5, "nothing shows that half precision was used", "precision"))
     return out
 
 
-def _scale_before(scale: Series, onset: float) -> list[Evidence]:
+def _scale_before(scale: Series, onset: float, nan: bool) -> list[Evidence]:
     before = scale.values[(scale.at < onset) & scale.finite]
     if len(before) < 3:
         return []
@@ -74,7 +77,9 @@ def _scale_before(scale: Series, onset: float) -> list[Evidence]:
     if fell <= -2:
         return [Evidence(2.0, f"the loss scale halved {-fell:.0f} times just before", "scale")]
     if fell >= 0:
-        return [Evidence(-1.5, "the loss scale stood still or rose up to the onset: no gradient overflowed", "scale")]
+        # An overflow in the forward pass makes the loss infinite without a word from the scale before.
+        text = "the loss scale stood still or rose up to the onset: no gradient overflowed"
+        return [Evidence(-0.5 if nan else -1.5, text, "scale")]
     return []
 
 

@@ -61,7 +61,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     first, expected = float(train.values[0]), math.log(classes)
     if first < 1.1 * expected:  # s²/2 of logits with s = 1 is 0.5 nats: a tenth of ln C for a hundred classes
         return Excluded(f"the first loss is {first:.3g} and ln {classes:g} is {expected:.3g}: the logits start small")
-    onset = case.onset
+    onset = case.since(train.clock)
     if onset is not None and len(train) > 10 and onset - train.at[0] > LATE * (train.at[-1] - train.at[0]):
         return Excluded("the run was stable for long before it broke")
     spread = logit_std_of(first, int(classes))

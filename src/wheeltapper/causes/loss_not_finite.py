@@ -45,7 +45,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     if not ill:
         return Excluded("no loss stays NaN")
-    out = before_nan(train, ill[0].onset)
+    out = before_nan(train, case.since(train.clock, "not-finite") if train is not None else None)
     task = case.get("task")
     if task is not None and task.diffusion:
         out.append(

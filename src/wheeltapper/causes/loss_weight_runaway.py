@@ -53,7 +53,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not weights and not dynamic:
         return Excluded("the weights of the loss are fixed, as far as is known")
     out = []
-    moved = [s for s in weights if _moved(s, case.onset)]
+    moved = [s for s in weights if _moved(s, case.since(s.clock))]
     if weights and not moved:
         return Excluded(f"{weights[0].name} stands still")
     if moved:

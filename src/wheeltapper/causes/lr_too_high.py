@@ -39,9 +39,11 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import fell
 from wheeltapper.causes._settings import adaptive
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import running_median
 
 ID = "lr-too-high"
 AREA = "learning rate"
@@ -52,6 +54,9 @@ EXPLAINS = (
     "not-finite",
     "collapsed",
     "at-chance",
+    "stuck-from-start",
+    "constant-metric",
+    "plateau",
     "spiked",
     "declined-after-peak",
     "grad-norm-growth",
@@ -63,33 +68,48 @@ TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same da
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
-    broke = case.found("not-finite", "diverged", "spiked", "above-start", "collapsed", severity="ill")
-    onset = min((f.onset for f in broke if f.onset is not None), default=case.onset)
+    breaks = ("not-finite", "diverged", "spiked", "above-start", "collapsed")
+    broke = breaks if case.found(*breaks, severity="ill") else ()
     chance = case.found("at-chance", severity="ill")
-    never = (chance and not chance[0].numbers.get("fell")) or case.found("barely-learned", severity="ill")
+    never = (chance and not chance[0].numbers.get("fell")) or case.found(
+        "barely-learned", "stuck-from-start", "constant-metric", severity="ill"
+    )
     if never and not case.found("diverged", "not-finite", "collapsed", "above-start", severity="ill"):
         return _from_the_start(case)
     broken = case.found("not-finite", "diverged", "collapsed", "spiked", severity="ill")
     if broken and all((f.series or "").startswith(("val/", "test/")) and f.id == "not-finite" for f in broken):
         return Excluded("only a validation loss is not finite; the training loss is stable")
     out = []
+    onset = case.since(lr.clock, *broke) if lr is not None else None
+    train: Series | None = case.get("train_loss")
+    low = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
+    if low and train is not None and _never_fell(train):
+        # In a warm-up the first steps are small ones, and a loss falls before any rate can make it rise.
+        return [
+            Evidence(-2.5, "the loss rose from its first rows on, before the rate could do harm", "start"),
+            *_beyond(case),
+        ]
+    sudden = bool(case.found("not-finite", severity="ill")) and not case.found("diverged", "spiked")
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
         timing = _at_the_peak(lr, onset)
-        if case.found("not-finite", severity="ill") and not case.found("diverged", "spiked"):
+        if sudden:
             # A NaN out of the blue comes at any rate: where it comes says little.
             timing = [replace(e, bits=min(e.bits, 0.5)) for e in timing]
         out += timing
     if case.found("diverged", "spiked", severity="ill"):
         out.append(Evidence(0.5, "the loss itself broke, not only the validation score", "shape"))
-    train = case.get("train_loss")
-    if case.found("not-finite", severity="ill") and train is not None and onset is not None:
-        out += _before_nan(train, onset)
-    if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance"):
+    fell_at = case.since(train.clock, *broke) if train is not None else None
+    calm: list[Evidence] = []
+    if case.found("not-finite", severity="ill") and train is not None and fell_at is not None:
+        calm = _before_nan(train, fell_at)
+        out += calm
+    if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance") and (fell(train) or 0.0) > 0.05:
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
-    low = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
-    if low and train is not None and onset is not None and _never_fell(train, onset):
-        out.append(Evidence(-1.5, "the loss rose from its first rows on, before the rate could do harm", "start"))
-    out += _beyond(case)
+    borne = lr is not None and onset is not None and _borne(lr, onset)
+    if sudden and any(e.bits < 0 for e in calm) and borne:
+        out.append(Evidence(-1.0, "the run had long been calm at this rate and higher ones", "level"))
+    else:
+        out += [replace(e, bits=min(e.bits, 1.0)) if borne else e for e in _beyond(case)]
     clip = case.knob("clip.norm")
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
@@ -100,6 +120,15 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 
 def _from_the_start(case: Case) -> list[Evidence]:
     """A rate can be so high that nothing is ever learned; then it is high by any standard of its optimizer."""
+    norm: Series | None = case.get("grad_norm")
+    dead = norm is not None and norm.finite.any() and float(norm.values[norm.finite][-1]) == 0.0
+    if dead and (high := _beyond(case)):
+        return [
+            *high,
+            Evidence(
+                2.0, "the gradient is zero at the end: steps that large leave units behind that never answer", "dead"
+            ),
+        ]
     return _beyond(case) or [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
 
 
@@ -109,12 +138,21 @@ def _beyond(case: Case) -> list[Evidence]:
     peak = float(np.nanmax(lr.values)) if lr is not None and lr.finite.any() else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > (1e-2 if adaptive(case) else 2.0):
         return [Evidence(2.5, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
+    if isinstance(peak, (int, float)) and adaptive(case) is None and peak > 0.1:
+        return [Evidence(0.7, f"the rate reaches {peak:.2g}: only plain SGD is run with that", "level")]
     return []
 
 
-def _never_fell(train: Series, onset: float) -> bool:
-    before = train.values[(train.at <= onset) & train.finite]
-    return len(before) >= 4 and float(before[1:].min()) >= 0.99 * float(before[0])
+def _borne(lr: Series, onset: float) -> bool:
+    """Whether the run had spent half of its time before the onset at this rate or higher ones: what it bore for that
+    long is not what broke it in one step."""
+    before = lr.values[(lr.at <= onset) & lr.finite]
+    return len(before) >= 3 and float(np.mean(before[:-1] >= 0.9 * before[-1])) >= 0.5
+
+
+def _never_fell(train: Series) -> bool:
+    x = train.values[train.finite]
+    return len(x) >= 5 and float(running_median(x, 5).min()) >= 0.95 * float(np.median(x[:3]))
 
 
 def _before_nan(train: Series, onset: float) -> list[Evidence]:
@@ -127,7 +165,7 @@ def _before_nan(train: Series, onset: float) -> list[Evidence]:
     rise = float((np.mean(last) - np.mean(level)) / spread)
     if rise > 3:
         return [
-            Evidence(2.0, f"the loss rose over the rows before it turned NaN ({rise:.1f} times its spread)", "before")
+            Evidence(2.0, f"the loss rose over the rows before it turned NaN ({rise:.3g} times its spread)", "before")
         ]
     if rise < 1:
         return [Evidence(-1.0, "the loss was calm up to the row before it turned NaN", "before")]
@@ -145,11 +183,10 @@ def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
     if peak <= 0:
         return []
     rising = len(values[before]) >= 3 and now > 1.5 * float(values[before][0])
-    if now >= 0.9 * so_far and rising:
+    if now >= 0.9 * so_far and rising and not _borne(lr, onset):
         return [Evidence(2.5, f"it broke at the highest rate so far ({now:.3g}), at the top of the warm-up", "timing")]
     # A rate that stands at its peak most of the time says nothing by being there.
-    usual = float(np.mean(values[before] >= 0.9 * peak))
-    if now >= 0.9 * peak and usual < 0.5:
+    if now >= 0.9 * peak and not _borne(lr, onset):
         return [Evidence(1.0, f"it broke while the rate was at its peak ({now:.3g})", "timing")]
     if now < 0.2 * peak:
         return [Evidence(-2.0, f"the rate had fallen to {now / peak:.0%} of its peak by then", "timing")]
@@ -161,7 +198,8 @@ def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
 
 def _how_far(case: Case) -> tuple[float, str]:
     """By how much to cut the rate, as far as the run tells, and why."""
-    lr, onset = case.get("lr"), case.onset
+    lr: Series | None = case.get("lr")
+    onset = case.since(lr.clock) if lr is not None else None
     if lr is not None and onset is not None and (lr.at <= onset).any():
         now, peak = float(lr.values[lr.at <= onset][-1]), float(np.nanmax(lr.values))
         if 0 < now < 0.5 * peak and int(np.nanargmax(lr.values)) > int((lr.at <= onset).sum()) - 1:

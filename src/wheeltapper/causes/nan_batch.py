@@ -47,7 +47,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     if not ill:
         return Excluded("no loss stays NaN")
-    out = before_nan(train, ill[0].onset)
+    out = before_nan(train, case.since(train.clock, "not-finite") if train is not None else None)
     back = [f for f in case.found("not-finite") if f.severity == "watch"]
     if back:
         out.append(Evidence(0.5, "non-finite values had come and gone before", "earlier"))

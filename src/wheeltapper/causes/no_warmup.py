@@ -57,7 +57,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if isinstance(warmup, (int, float)) and warmup > 0 and shape is None:
         return Excluded("the config has a warm-up")
     train: Series | None = case.get("train_loss")
-    onset = case.onset
+    onset = case.since(train.clock) if train is not None else None
     if train is None or onset is None or not len(train):
         return []
     out = []

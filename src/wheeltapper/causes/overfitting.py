@@ -36,6 +36,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import fell
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -54,6 +55,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     gap = case.found("train-val-gap", severity="ill")
     if gap and not turns:
         return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
+    if train is not None and not turns and (fell(train) or 0.0) <= 0.02:
+        return Excluded("the training loss never fell: nothing was learned by heart")
     if train is None or not turns:
         return [Evidence(-1.0, "no training loss to compare with", "trend")] if train is None else []
     turn = turns[0]
@@ -68,6 +71,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return []
     k = max(1, len(after) // 5)
     early, late = float(np.median(after[:k])), float(np.median(after[-k:]))
+    if len(before):  # a jump at the turn is no fall, however much of it is made good afterwards
+        early = min(early, float(np.median(before[-2 * k :])))
     out = []
     if late < early - 1e-12 and late < 0.98 * early:
         share = 1 - late / early if early > 0 else 0.0

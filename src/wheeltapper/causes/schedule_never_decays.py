@@ -58,6 +58,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         if expected is not None and expected < 0.5 * shape.peak:
             text = f"the rate is still {shape.last:.3g} at the end, where the plan had fallen to {expected:.3g}"
             out.append(Evidence(7.0, text, "proof", (lr.place(len(lr) - 1),)))
+    still = [f for f in case.found("lr-off-plan", severity="ill") if "pace" not in f.numbers]
+    if still and match is None:
+        out.append(Evidence(7.0, still[0].summary, "proof", still[0].places))
     if not out and shape is not None and case.found("plateau", severity="ill"):
         # A flat loss at a rate that never falls is the noise floor of that rate in some cases, not in most.
         out.append(Evidence(1.5, f"the rate is {shape.peak:.3g} on all {shape.n} rows", "rate"))

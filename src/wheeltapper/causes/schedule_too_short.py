@@ -67,7 +67,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return out
     if shape.low_from is not None and not shape.cuts:  # two cuts by ten are a step schedule at work
         share = float(lr.at[-1] - shape.low_from) / max(float(lr.at[-1] - lr.at[0]), 1e-12)
-        if share >= WASTED and (case.onset is None or case.onset >= shape.low_from):
+        onset = case.since(lr.clock)
+        if share >= WASTED and (onset is None or onset >= shape.low_from):
             out.append(Evidence(3.0, f"the rate is below 1 % of its peak for the last {share:.0%}", "rate"))
             if short:
                 out.append(Evidence(7.0, short, "proof"))

@@ -64,6 +64,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded("the logged rate follows its plan")
     if match is not None and match.verdict == "paced" and "steps per epoch" in match.factor_names:
         out.append(Evidence(7.0, f"{match.why}: the steps of an epoch", "proof"))
+    slow = [f for f in case.found("lr-off-plan", severity="ill") if f.numbers.get("pace", 1.0) < 0.5]
+    if slow:
+        out.append(Evidence(6.0, slow[0].summary, "pace", slow[0].places))
     if lr is None or shape is None:
         return out or Excluded("no learning rate is logged, and the code does not show it")
     epochs = lr.on("epoch")

@@ -39,6 +39,7 @@ ID = "static-loss-scale"
 AREA = "precision"
 EXPLAINS = ("diverged", "not-finite", "spiked", "slow-rise", "stuck-from-start")
 PRIOR = -3.0
+GROWTH = 2000  # steps; the longest of the usual growth intervals: torch and apex 2000, DeepSpeed and Megatron 1000
 TRIAL = "the first hundred steps with dynamic loss scaling, same data and seed"
 
 
@@ -54,13 +55,18 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     values = scale.values[scale.finite]
     if len(values) < 10 or np.ptp(values) > 0 or values[0] == 1.0:
         return Excluded("the loss scale moves, or no scaler is at work")
+    power = np.log2(values[0])
+    odd = abs(power - round(power)) > 1e-6
+    if not odd and scale.clock == "step" and float(scale.at[-1] - scale.at[0]) <= GROWTH:
+        return Excluded(
+            f"a dynamic scaler without overflows stands still for {GROWTH} steps, and so long is not recorded"
+        )
     out = [
         Evidence(
             3.0, f"the loss scale is {values[0]:g} on all {len(values)} lines: it is fixed", "fixed", (scale.place(0),)
         )
     ]
-    power = np.log2(values[0])
-    if abs(power - round(power)) > 1e-6:
+    if odd:
         out.append(Evidence(1.5, f"{values[0]:g} is no power of two, so no dynamic scaler set it", "value"))
     return out
 

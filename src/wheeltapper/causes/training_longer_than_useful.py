@@ -48,6 +48,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not flat and not known:
         return [Evidence(-2.0, "the training loss still falls", "flat")]
     out = []
+    if flat and flat[0].numbers.get("flat", 0.0) > 0.97:
+        return Excluded("the loss never fell: nothing useful was behind it")
     if flat:
         out.append(Evidence(2.0, flat[0].summary, "flat", flat[0].places))
     if known:

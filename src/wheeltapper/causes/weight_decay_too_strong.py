@@ -45,6 +45,7 @@ EXPLAINS = (
     "too-slow",
     "plateau",
     "collapsed",
+    "constant-metric",
 )
 PRIOR = -3.0
 TRIAL = "fork with a third of the weight decay, three seeds each"

@@ -33,11 +33,25 @@ from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import running_median
+from wheeltapper.sources.record import Floats
 
 ID = "wrong-loss-sign"
 AREA = "loop"
-EXPLAINS = ("diverged", "slow-rise", "not-finite", "above-start", "declined-after-peak", "at-chance", "spiked")
+EXPLAINS = (
+    "diverged",
+    "slow-rise",
+    "not-finite",
+    "above-start",
+    "declined-after-peak",
+    "at-chance",
+    "barely-learned",
+    "below-baseline",
+    "collapsed",
+    "train-val-gap",
+    "spiked",
+)
 PRIOR = -3.5
+FAR = 1e3
 TRIAL = "take one small step on one batch: its loss must fall"
 
 
@@ -46,17 +60,29 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 5:
         return Excluded("no training loss to see it in")
-    x = train.values[train.finite]
-    parts = np.array_split(x, min(10, len(x)))
+    x = _climb(train.values[train.finite])
+    parts = np.array_split(x, 5)
     levels = np.array([float(np.median(part)) for part in parts])
     # Against the noise of the first part: from then on a loss that is maximised only grows.
     noise = 1.5 * float(np.median(np.abs(np.diff(parts[0])))) if len(parts[0]) > 2 else 0.0
     climbs = levels[-1] - levels[0] > max(3 * noise, 0.02 * abs(levels[0]))
     dipped = float(running_median(x, 5).min()) < 0.9 * float(np.median(x[:3]))
-    if not climbs or dipped or np.any(np.diff(levels) < -2 * noise):
+    if not climbs or dipped or np.any(np.diff(levels) < -max(2 * noise, 0.02 * abs(levels[0]))):
         return told or Excluded("the loss fell at some time, or does not rise")
     shape = f"the loss rises from the first rows on, without a fall ({levels[0]:.3g} to {levels[-1]:.3g})"
-    return [*told, Evidence(_strength(case, len(x)), shape, "shape", (train.place(0),))]
+    out = [*told, Evidence(_strength(case, len(x)), shape, "shape", (train.place(0),))]
+    whole = train.values[train.finite]
+    climb = whole[: int(np.argmax(whole)) + 1]
+    if len(climb) >= 6 and climb[-1] > 1e6 * abs(climb[0]) and float(np.mean(np.diff(climb) > 0)) > 0.9:
+        # A rate that is too high overshoots to and fro; a loss that is maximised grows row by row.
+        out.append(Evidence(1.5, f"it grows row by row, to {climb[-1]:.2g}", "growth"))
+    return out
+
+
+def _climb(x: Floats) -> Floats:
+    """The values up to a thousand times the first, ten at least: further up a loss goes where overflow takes it."""
+    far = np.flatnonzero(np.abs(x) > FAR * max(abs(float(x[0])), 1e-12))
+    return x[: max(int(far[0]) + 1, 10)] if len(far) else x
 
 
 def _strength(case: Case, rows: int) -> float:
@@ -64,7 +90,7 @@ def _strength(case: Case, rows: int) -> float:
     lr: Series | None = case.get("lr")
     warms = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
     known = lr is not None or case.knob("optimizer.lr") is not None
-    return 3.0 if known and not warms else 5.0 if rows >= 10 else 3.5
+    return 3.0 if known and not warms else 5.0 if rows >= 10 else 4.5
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

@@ -199,17 +199,20 @@ def _proved_by(answer: Excluded | tuple[Evidence, ...], case: Case) -> tuple[str
 
 
 def _ranked(cause: ModuleType, candidate: Candidate, share: float, ill: Sequence[str], case: Case) -> RankedCause:
+    explains = tuple(sign for sign in ill if sign in candidate.explains)
+    progress = case.get("progress")
+    clock = progress.clock if progress is not None and progress.clock is not None else "step"
     return RankedCause(
         id=cause.ID,
         title=_title(cause),
         probability=share,
         grade=grade_of(share, candidate.decided),
-        explains=tuple(sign for sign in ill if sign in candidate.explains),
+        explains=explains,
         evidence=candidate.evidence,
         summary=candidate.evidence[0].text if candidate.evidence else "",
         remedies=remedies_of(cause, case),
         trial=cause.TRIAL,
-        onset=case.onset,
+        onset=case.since(clock, *explains) if explains else None,
     )
 
 

@@ -60,7 +60,7 @@ class RankedCause:
     summary: str = ""
     remedies: tuple[Remedy, ...] = ()
     trial: str = ""
-    onset: float | None = None
+    onset: float | None = None  # the first of the signs it explains, on the clock of the run's progress
 
 
 @dataclass(frozen=True, slots=True)

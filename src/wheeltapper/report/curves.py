@@ -233,27 +233,15 @@ def _shared_name(group: list[Series]) -> str:
     return f"{name} {group[0].part}" if group[0].part else name
 
 
-def place_on(series: Series, at: float, source: str | None, clock: ClockName) -> float | None:
-    """A position given on the clock `source`, moved to `clock` along the series' own rows."""
-    if source is None or source == clock:
-        return at
-    track, target = series.on(cast(ClockName, source)), series.on(clock)
-    if track is None or target is None:
-        return None
-    later = np.flatnonzero(track >= at)
-    index = int(later[0]) if later.size else len(track) - 1
-    return float(target[index])
-
-
 def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str, list[Finding]]) -> Iterable[Mark]:
     for series in group:
         for finding in by_series.get(series.name, ()):
             if finding.onset is None or finding.severity == "note":
                 continue
-            at = place_on(series, finding.onset, finding.clock, clock)
+            at = series.moved(finding.onset, cast(ClockName, finding.clock or clock), clock)
             if at is None:
                 continue
-            end = None if finding.end is None else place_on(series, finding.end, finding.clock, clock)
+            end = None if finding.end is None else series.moved(finding.end, cast(ClockName, finding.clock or clock), clock)
             last = series.on(clock)
             if finding.end is None and last is not None:
                 end = float(last[-1])

@@ -63,6 +63,17 @@ class Series:
         """The positions of the points on `clock`, if the record tells them."""
         return self.at if clock == self.clock else self.clocks.get(clock)
 
+    def moved(self, at: float, source: ClockName, target: ClockName) -> float | None:
+        """A position on the clock `source` as one on `target`, along these rows; None where they do not tell."""
+        if source == target:
+            return at
+        track, other = self.on(source), self.on(target)
+        if track is None or other is None or not len(track):
+            return None
+        later = np.flatnonzero(track >= at)
+        found = float(other[int(later[0]) if later.size else len(track) - 1])
+        return found if np.isfinite(found) else None
+
     def head(self, n: int) -> Series:
         """The first n points: what a live observer had seen by then."""
         return self._cut(slice(0, n))

@@ -8,7 +8,7 @@ import numpy as np
 
 from wheeltapper.run.model import Series
 from wheeltapper.signals import signal
-from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.signals.statistics import badness, fall_from_best, noise_of
 
 FEWEST = 4  # values: fewer make no curve
 
@@ -59,3 +59,9 @@ def improves_late(series: Series) -> bool:
     before, last = x[-2 * quarter : -quarter], x[-quarter:]
     spread = noise_of(x).sigma * np.sqrt(2.0 / quarter)
     return bool(np.median(before) - np.median(last) > 2 * spread)
+
+
+def ends_at_best(series: Series) -> bool:
+    """A score that has clearly improved and ends within a twentieth of its gain from its best."""
+    fall = fall_from_best(badness(series.values, series.better))
+    return fall is not None and len(series) >= 8 and fall.gain > 3 * fall.sigma and fall.share < 0.05

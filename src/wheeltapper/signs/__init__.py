@@ -92,6 +92,15 @@ def seen(
     )
 
 
+def share(value: float) -> str:
+    """A share in words: percent, and times from tenfold on.
+
+    >>> share(0.33), share(3.1e24)
+    ('33%', '3.1e+24 times')
+    """
+    return f"{value:.0%}" if abs(value) < 10 else f"{value:.2g} times"
+
+
 def where(series: Series, index: int) -> str:
     """A position in words: "step 4000 (epoch 3.2)"."""
     text = f"{series.clock.replace('_', '-')} {series.at[index]:,.10g}"

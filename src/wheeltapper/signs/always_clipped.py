@@ -29,16 +29,18 @@ from __future__ import annotations
 import numpy as np
 
 from wheeltapper.config.knobs import Knobs
-from wheeltapper.finding import Answer, Clear, Unknown
+from wheeltapper.finding import Answer, Clear, Severity, Unknown
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signs import seen
 
 ID = "always-clipped"
 LIVE = True
 ROWS, SHARE = 50, 0.95
+# A loss scale of 2^10 or more, and a clip that leaves less than its inverse of the step: ordinary norms times the scale.
+SCALED = 1024.0
 
 
-def look(run: Run, grad_norm: Series, knobs: Knobs | None = None) -> Answer:
+def look(run: Run, grad_norm: Series, knobs: Knobs | None = None, loss_scale: Series | None = None) -> Answer:
     limit = _threshold(run, knobs)
     if limit is None:
         return Unknown("the clipping threshold is not known", ("the clipping threshold",))
@@ -58,9 +60,11 @@ def look(run: Run, grad_norm: Series, knobs: Knobs | None = None) -> Answer:
         text += f": with SGD the threshold, not the learning rate, sets the step ({limit / float(np.median(x)):.2g} of it is left)"
     elif any(word in name for word in ("ada", "lamb", "lion")):
         text += f"; with {name} a constant factor on the gradient changes nothing"
-    return seen(
-        ID, grad_norm, text, severity="watch" if plain else "note", grade="is", onset=0, share=share, limit=limit
-    )
+    severity: Severity = "watch" if plain else "note"
+    scale = float(np.median(loss_scale.values[loss_scale.finite])) if loss_scale is not None else 1.0
+    if plain and scale >= SCALED and limit / float(np.median(x)) < 1 / SCALED and float(np.median(x)) / scale < 10:
+        severity, text = "ill", f"{text}; such norms have gradients that still carry the loss scale of {scale:g}"
+    return seen(ID, grad_norm, text, severity=severity, grade="is", onset=0, share=share, limit=limit)
 
 
 def _threshold(run: Run, knobs: Knobs | None) -> float | None:
@@ -80,5 +84,16 @@ CASES = {
     "finding": {"grad_norm": [4.0 + 0.5 * (i % 5) for i in range(80)], "config": _CONFIG},
     "clear": {"grad_norm": [0.4 + 0.3 * (i % 5) for i in range(80)], "config": _CONFIG},
     "after clipping": {"grad_norm": [1.0] * 70 + [0.9] * 10, "config": _CONFIG, "expect": "unknown"},
+    "gradients that carry the loss scale": {
+        "grad_norm": [2.0e4 + 500 * (i % 5) for i in range(80)],
+        "loss_scale": [65536.0] * 80,
+        "config": _CONFIG.replace("adamw_torch", "sgd"),
+        "expect": "ill",
+    },
+    "large norms of their own": {
+        "grad_norm": [2.0e4 + 500 * (i % 5) for i in range(80)],
+        "config": _CONFIG.replace("adamw_torch", "sgd"),
+        "expect": "watch",
+    },
     "unknown": {"grad_norm": [4.0] * 80},
 }

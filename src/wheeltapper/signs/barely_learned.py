@@ -32,7 +32,7 @@ from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.progress import Progress
 from wheeltapper.signals.trivial import Trivial
-from wheeltapper.signs import seen
+from wheeltapper.signs import seen, share
 from wheeltapper.signs.at_chance import still_warming
 from wheeltapper.signs.at_prior import LONG_EPOCHS, LONG_UPDATES, span
 
@@ -70,7 +70,7 @@ def look(
     if skill >= SKILL or best > min(max(3 * chance, 0.02), chance + 0.20):
         return Clear(f"the training loss ends at a skill of {skill:.0%}, the best accuracy is {best:.1%}")
     text = (
-        f"{train_loss.name} ends at {level:.4g} where guessing gives {trivial_loss.loss:.4g} ({skill:.0%} better), and no accuracy "
+        f"{train_loss.name} ends at {level:.4g} where guessing gives {trivial_loss.loss:.4g} ({share(skill)} better), and no accuracy "
         f"exceeds {best:.1%} (chance {chance:.1%}): the run is over and hardly anything was learned"
     )
     return seen(ID, train_loss, text, severity="ill", grade="is", onset=0, skill=skill, best=best)
@@ -88,7 +88,7 @@ def _by_losses(
         return Clear(f"the loss ends {max(levels):.0%} below that of an untrained model")
     text = (
         f"{train.name} ends at {level:.4g} where an untrained model has {trivial.loss:.4g} ({trivial.words}): the run is "
-        f"over and hardly anything was learned ({max(levels):.0%})"
+        f"over and hardly anything was learned ({share(max(levels))})"
     )
     long = span(train, "epoch") >= LONG_EPOCHS or span(train, "step") >= LONG_UPDATES
     return seen(

@@ -34,6 +34,10 @@ ID = "constant-metric"
 LIVE = True
 ROWS = 5
 SHARE = 1 / 3
+# A score of five digits that repeats for three quarters of a run does not depend on the weights that are trained; one
+# of four may have converged, unless the training loss never fell.
+FROZEN, FROZEN_ROWS = 0.75, 20
+FINE = ("loss", "psnr", "ssim", "lpips", "fid", "perplexity")
 
 
 def look(
@@ -42,11 +46,11 @@ def look(
     scores = [s for s in (train_loss, val_loss, *val_metrics) if s is not None and len(s) >= ROWS]
     if not scores:
         return Unknown("fewer than five values of any score", ("more evaluations",))
-    out = [finding for series in scores if (finding := _one(series)) is not None]
+    out = [finding for series in scores if (finding := _one(series, train_loss)) is not None]
     return out[:3] or Clear("no score repeats exactly")
 
 
-def _one(series: Series) -> Finding | None:
+def _one(series: Series, train_loss: Series | None) -> Finding | None:
     x = series.values[series.finite]
     if len(x) < ROWS:
         return None
@@ -54,17 +58,39 @@ def _one(series: Series) -> Finding | None:
     start = int(moved[-1]) + 1 if len(moved) else 0
     rows = len(x) - start
     value = float(x[-1])
-    digits = len(f"{abs(value):.10g}".replace(".", "").lstrip("0"))
+    digits = max(len(f"{abs(v):.10g}".replace(".", "").lstrip("0")) for v in (value, *x[:200]))
     if rows < max(ROWS, SHARE * len(x)) or value in (0.0, 1.0, 100.0) or digits < 3:
         return None
     index = int(np.flatnonzero(series.finite)[start])
     better = value > x[0] if series.better == "up" else value < x[0]
     text = f"{series.name} is exactly {value:.6g} on the last {rows} rows, since {where(series, index)}"
     ill = not (better and start > 0) and series.quantity in ("accuracy", "loss", "map", "iou", "dice", "f1", "psnr")
+    frozen = rows >= FROZEN_ROWS and rows >= FROZEN * len(x) and series.quantity in FINE
+    if frozen and (digits >= 5 or (digits >= 4 and _flat(train_loss))):
+        ill, text = True, f"{text}, {rows / len(x):.0%} of the record: training no longer changes what is evaluated"
     return seen(ID, series, text, severity="ill" if ill else "watch", grade="is", onset=index, rows=rows, value=value)
 
 
+def _flat(train_loss: Series | None) -> bool:
+    """Whether the training loss ends where it began, within its noise."""
+    x = train_loss.values[train_loss.finite] if train_loss is not None else np.zeros(0)
+    if len(x) < FROZEN_ROWS:
+        return False
+    tenth = max(2, len(x) // 10)
+    return float(np.median(x[:tenth]) - np.median(x[-tenth:])) < float(np.std(x[:tenth]))
+
+
 CASES = {
+    "ill although it rose at first": {
+        "val/psnr": [20.75, 21.02, 21.37, *[21.38] * 27],
+        "train/loss": [1.0 + 0.01 * ((i * 7) % 5 - 2) for i in range(300)],
+        "expect": "ill",
+    },
+    "converged": {
+        "val/loss": [1.0, 0.8, 0.7, *[0.651] * 27],
+        "train/loss": [0.99**i for i in range(300)],
+        "expect": "watch",
+    },
     "finding": {"val/accuracy": [0.2409] * 12},
     "clear": {"val/accuracy": [0.24, 0.31, 0.4, 0.45, 0.47, 0.48]},
     "near miss": {"val/accuracy": [0.9, 0.97, 1.0, 1.0, 1.0, 1.0, 1.0], "expect": "clear"},

@@ -39,7 +39,7 @@ from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import SUPPORTING
 from wheeltapper.signals.statistics import Fall, badness, fall_from_best
-from wheeltapper.signs import seen, where
+from wheeltapper.signs import seen, share, where
 
 ID = "declined-after-peak"
 LIVE = False
@@ -116,12 +116,12 @@ def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Findi
     sign = -1.0 if series.better == "up" else 1.0
     best, last = sign * fall.best + 0.0, sign * fall.last + 0.0
     text = f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, " + (
-        f"{fall.share:.0%} of the gain lost"
+        f"{share(fall.share)} of the gain lost"
         if fall.gain > 3 * fall.sigma
-        else f"{fall.drop / _scale(series, fall):.0%} worse"
+        else f"{share(fall.drop / _scale(series, fall))} worse"
         if series.unit != "dB"
         # A share of decibels means nothing: 10 dB are a factor of ten in the squared error.
-        else f"{fall.drop:.2g} dB worse: the squared error grew by {10 ** (min(fall.drop, 300.0) / 10) - 1:.0%}"
+        else f"{fall.drop:.2g} dB worse: the squared error grew by {share(10 ** (min(fall.drop, 300.0) / 10) - 1)}"
     )
     if held:
         text += f"; {', '.join(s.name for s in held[:2])} held its level meanwhile"

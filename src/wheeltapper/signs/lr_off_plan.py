@@ -15,6 +15,9 @@ are tried first, and so is a lag of a few ticks by skipped updates: those are Cl
 watch. A constant factor is a note, because another parameter group may have been logged. A difference
 counts from 5 % of the peak on, at three values or more: below that, versions of a framework differ. The
 settings must give the rate themselves; where only a framework's default is known, there is no claim.
+Where they name a schedule without fixing all of it, two things are still impossible in a finished run, and make
+it ill: a schedule that moves by its nature and a rate that stood still below half of the one set, and a warm-up
+that still rises at twice its length.
 
 ## When it is wrong
 The configuration beside the log is not the one the run was started with, or the run was resumed with another.
@@ -34,8 +37,10 @@ import numpy as np
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Run, Series
+from wheeltapper.signals.progress import Progress
 from wheeltapper.signs import seen, where
 from wheeltapper.simulate.compare_lr import LrMatch
+from wheeltapper.simulate.lr_shape import LrShape
 from wheeltapper.simulate.plan import Plan, logged
 
 ID = "lr-off-plan"
@@ -43,9 +48,20 @@ LIVE = True
 
 
 FAR = 0.05  # of the peak
+MOVING = ("cosine", "cycle", "linear", "poly", "exponential")  # schedules that never stand still over a whole run
 
 
-def look(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan, lr_match: LrMatch) -> Answer:
+def look(
+    run: Run,
+    knobs: Knobs,
+    lr: Series,
+    lr_shape: LrShape,
+    progress: Progress,
+    lr_plan: Plan | None = None,
+    lr_match: LrMatch | None = None,
+) -> Answer:
+    if lr_plan is None or lr_match is None:
+        return _by_shape(knobs, lr, lr_shape, progress)
     match = lr_match
     rates = [knobs[name] for name in ("optimizer.lr", "optimizer.lr_base", "schedule.max_lr") if name in knobs]
     if all(rate.default for rate in rates):
@@ -80,6 +96,32 @@ def look(run: Run, knobs: Knobs, lr: Series, lr_plan: Plan, lr_match: LrMatch) -
     )  # fmt: skip
 
 
+def _by_shape(knobs: Knobs, lr: Series, shape: LrShape, progress: Progress) -> Answer:
+    """Where the settings name a schedule and not every number of it: what no reading of them allows."""
+    name, rate = knobs.get("schedule.name"), knobs.get("optimizer.lr")
+    peak = rate.value if rate is not None and not rate.default and isinstance(rate.value, (int, float)) else None
+    if name is None or name.default or peak is None or peak <= 0 or len(lr) < 10:
+        return Unknown("the settings do not give the schedule", ("the schedule of the learning rate",))
+    if progress.state != "finished" or progress.clock != lr.clock or (progress.share or 0.0) < 0.98:
+        return Unknown("the run has not reached its planned end", ("the rest of the run",))
+    moves = any(word in str(name.value).lower().replace("_", "") for word in MOVING)
+    if moves and shape.kind == "constant":
+        low = shape.last < 0.5 * peak
+        text = f"the settings name a {name.value} schedule of {peak:.4g}, and the rate is {shape.last:.4g} on all {shape.n} rows"
+        return seen(
+            ID, lr, text, severity="ill" if low else "watch", grade="is", onset=0, planned=peak, logged=shape.last
+        )
+    warmup = knobs.get("schedule.warmup")
+    unit = {"steps": "step", "epochs": "epoch"}.get(str(warmup.unit)) if warmup is not None else None
+    if warmup is None or warmup.default or unit != lr.clock or not isinstance(warmup.value, (int, float)):
+        return Unknown("the length of the warm-up is not known", ("the schedule of the learning rate",))
+    if shape.still_warming and lr.at[-1] > 2 * warmup.value and shape.last < 0.9 * peak:
+        text = f"the warm-up was to end at {unit} {warmup.value:g}, and at {where(lr, len(lr) - 1)} the rate still rises ({shape.last:.4g} of {peak:.4g})"
+        pace = (shape.last / peak) * warmup.value / float(lr.at[-1])
+        return seen(ID, lr, text, severity="ill", grade="is", onset=int(np.argmax(lr.at > warmup.value)), pace=pace)
+    return Clear("nothing in the shape of the rate contradicts the settings")
+
+
 def _farthest(lr: Series, plan: Plan, match: LrMatch) -> float:
     """The largest deviation in shares of the peak, under the counting that suits best."""
     assert match.expected is not None
@@ -91,8 +133,17 @@ def _farthest(lr: Series, plan: Plan, match: LrMatch) -> float:
 
 
 _HF = "max_steps: 200\nlearning_rate: 0.001\nlr_scheduler_type: linear\nwarmup_steps: 0\nper_device_train_batch_size: 8\nlogging_steps: 1\n"
+_NAMED = "lr: 0.26\nscheduler: onecycle\nwarmup_epochs: 8\nepochs: 40\nbatch_size: 64\n"
 CASES = {
     "finding": {"lr": [1e-3 * max(0.0, 1 - i / 50) for i in range(200)], "config": _HF},
     "clear": {"lr": [1e-3 * (1 - i / 200) for i in range(200)], "config": _HF},
     "unknown": {"lr": [1e-3] * 10},
-}
+    "named schedule, rate that stands": {"lr": [0.01] * 40, "config": _NAMED, "clock": "epoch", "start": 1, "expect": "ill"},
+    "still warming at five times the length": {
+        "lr": [0.01 + 0.005 * i for i in range(40)], "config": _NAMED, "clock": "epoch", "start": 1, "expect": "ill",
+    },
+    "named schedule, followed": {
+        "lr": [0.26 * min((i + 1) / 8, (40 - i) / 32) for i in range(40)], "config": _NAMED, "clock": "epoch",
+        "start": 1, "expect": "clear",
+    },
+}  # fmt: skip

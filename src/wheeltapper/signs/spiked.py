@@ -29,18 +29,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear, Finding, Unknown
+from wheeltapper.finding import Answer, Clear, Finding, Severity, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import Task
+from wheeltapper.signals.learned import ends_at_best
 from wheeltapper.signals.statistics import robust_sigma, running_median, spike_threshold
 from wheeltapper.signs import seen, where
+from wheeltapper.sources.record import Floats, Ints
 
 ID = "spiked"
 LIVE = False
 STAYS, AFTER = 1.2, 3
+RUIN, TENFOLD = 100.0, 10.0  # healthy runs spike by factors of a few (LOG.md); a hundredfold is another order of thing
 
 
-def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Finding]:
+def look(
+    train_loss: Series,
+    task: Task,
+    shifting: str = "",
+    val_loss: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
+) -> Answer | list[Finding]:
     good = np.flatnonzero(train_loss.finite & (train_loss.values > 0))
     if len(good) < 6:
         return Unknown("fewer than six positive training losses", ("a loss logged more often",))
@@ -53,6 +62,9 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
     sigma = max(robust_sigma(np.diff(x)) / np.sqrt(2), 1e-9)
     heavy = 1.5 * float(np.quantile(np.abs(excess[1:half]), 0.99)) if n >= 40 else 0.0
     limit = max(spike_threshold(n) * sigma, heavy, np.log(1.15))
+    ruined = _ruined(train_loss, good, x, width)
+    if ruined is not None:
+        return ruined
     spots = np.flatnonzero(excess > limit)
     spots = spots[spots > 0]
     if not len(spots):
@@ -70,7 +82,10 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
             f"{train_loss.name} jumped from {np.exp(level):.4g} to {np.exp(x[first]):.4g} at {where(train_loss, index)} "
             f"and did not come back (ends at {np.exp(end_level):.4g})"
         )
-        ill = not (shifting or task.diffusion)
+        best = [s.name for s in (*val_metrics, val_loss) if s is not None and ends_at_best(s)]
+        if best:  # what it does on held-out data is as good as ever: the training loss means something else since then
+            text += f"; {best[0]} ends at its best all the same"
+        ill = not (shifting or task.diffusion or best)
         return seen(
             ID, train_loss, text, severity="ill" if ill else "watch", grade="is-p" if ill else "suspected", onset=index,
             p=0.1 / max(n, 10), factor=size, stays=1.0,
@@ -78,11 +93,30 @@ def look(train_loss: Series, task: Task, shifting: str = "") -> Answer | list[Fi
     back = np.flatnonzero(after[1:] <= level + 0.25 * excess[first])
     end = int(good[min(first + 1 + int(back[0]), n - 1)]) if len(back) else None
     text = (
-        f"{train_loss.name} spiked {size:.3g}x at {where(train_loss, index)} and recovered"
-        + (f" by {where(train_loss, end)}" if end is not None else "")
+        f"{train_loss.name} spiked {size:.3g}x at {where(train_loss, index)} "
+        + (f"and recovered by {where(train_loss, end)}" if end is not None else "and the record ends there")
         + (f"; {len(spots)} such values in all" if len(spots) > 1 else "")
     )
-    return [seen(ID, train_loss, text, severity="note", grade="is-p", onset=index, end=end, factor=size, stays=0.0)]
+    mild = end is not None or size < TENFOLD
+    severity: Severity = "note" if mild else "watch"
+    return [seen(ID, train_loss, text, severity=severity, grade="is-p", onset=index, end=end, factor=size, stays=0.0)]
+
+
+def _ruined(train_loss: Series, good: Ints, x: Floats, width: int) -> Finding | None:
+    """Blown up a hundredfold, and what came back is no better than what it began with: nothing learned is left."""
+    start, end = min(float(x[0]), float(np.median(x[: max(1, len(x) // 50)]))), float(np.median(x[-width:]))
+    peak = int(np.argmax(x[: len(x) - width]))
+    if len(x) <= 2 * width or x[peak] - start < np.log(RUIN) or abs(end - start) > np.log(1.05):
+        return None
+    index = int(good[int(np.argmax(x - start > np.log(RUIN)))])
+    text = (
+        f"{train_loss.name} blew up to {np.exp(x[peak]):.4g}, from {where(train_loss, index)} on, and came back to where it "
+        f"began ({np.exp(start):.4g}, ends at {np.exp(end):.4g}): nothing is left of what was learned"
+    )
+    return seen(
+        ID, train_loss, text, severity="ill", grade="is-p", onset=index, p=0.1 / len(x),
+        factor=float(np.exp(x[peak] - start)), stays=0.0,
+    )  # fmt: skip
 
 
 def _median_before(
@@ -116,5 +150,15 @@ CASES = {
     "finding": {"train/loss": [*_base, *[2.5 + 0.01 * ((i * 3) % 4) for i in range(20)]]},
     "clear": {"train/loss": _base},
     "near miss": {"train/loss": [*_base[:40], 3.0, *_base[40:]], "expect": "note"},
+    "blown up, and back where it began": {
+        "train/loss": [1.04, 19.0, 1.9e5, 4.9e8, 2.5e4, 1.9, *[1.0 + 0.01 * ((i * 7) % 5) for i in range(60)]],
+        "expect": "ill",
+    },
+    "held-out score at its best": {
+        "train/loss": [*_base, *[2.5 + 0.01 * ((i * 3) % 4) for i in range(20)]],
+        "val/accuracy": [0.9 - 0.8 * 0.95**i for i in range(80)],
+        "expect": "watch",
+    },
+    "ends in a spike": {"train/loss": [*_base, 900.0], "expect": "watch"},
     "unknown": {"train/loss": [1.0, 0.9]},
 }

@@ -127,6 +127,7 @@ FAULTS = (
         onset=after_warmup, text="LR 8 to 50 times too high",
     ),
     Fault(
+        seen="twin",  # 1e-5 to 1e-4 is many a run's right rate; the curve is that of harder data
         id="lr-too-low", cause="lr-too-low", knob="learning_rate", harm="quality",
         change=times("learning_rate", 0.001, 0.01), text="LR 100 to 1000 times too low",
     ),

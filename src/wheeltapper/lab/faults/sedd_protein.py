@@ -159,6 +159,7 @@ FAULTS = (
     ),
     Fault(
         id="zero-noise-nan", cause="loss-not-finite", knob="noise", harm="quality", at=(0.3, 0.7),
+        also=("nan-batch",),  # its page counts a formula that one batch takes out of its domain
         good="t from 0.001", bad="t from 0",
         patch="""\
          t = (1 - 1e-3) * torch.rand(len(x0), device=self.device) + 1e-3

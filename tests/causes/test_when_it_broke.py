@@ -1,0 +1,90 @@
+"""What is said of the moment a run broke: on which clock it lies, and what the rate had to do with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from wheeltapper.causes import Case, Excluded, static_loss_scale
+from wheeltapper.diagnosis.diagnose import diagnose_run
+from wheeltapper.finding import Finding
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+from wheeltapper.testing import make_run
+
+NOISE = np.random.default_rng(3)
+ADAM = "optimizer: adamw\nlearning_rate: 0.02\n"
+
+
+def first(run: Run) -> str:
+    return diagnose_run(run).causes[0].id
+
+
+def noisy(level: list[float], width: float = 0.02) -> list[float]:
+    return [x * (1 + width * float(NOISE.standard_normal())) for x in level]
+
+
+def falling(rows: int) -> list[float]:
+    return noisy([0.5 + 2.0 * 0.97**i for i in range(rows)])
+
+
+def warmed(rows: int, peak: float) -> list[float]:
+    return [peak * min(1.0, (i + 1) / 20) for i in range(rows)]
+
+
+def test_an_onset_is_moved_between_clocks() -> None:
+    made = make_run({"train/loss": falling(60)}, steps_per_epoch=10, spacing=1.0)
+    late = Finding("not-finite", "", "ill", "is", series="train/loss@epoch", clock="epoch", onset=3.0)
+    case = Case(Signals(made), (late,))
+    assert case.since("epoch") == 3.0
+    steps = case.since("step")
+    assert steps is not None
+    assert 25 <= steps <= 40
+    native = replace(late, series="train/loss", clock="step", onset=33.0)
+    assert Case(Signals(made), (late, native)).since("step", "not-finite") == 33.0
+    assert Case(Signals(made), (late,)).since("step", "diverged") is None
+
+
+def test_a_nan_out_of_the_blue_is_not_blamed_on_a_rate_that_was_borne() -> None:
+    loss = [*falling(120), *[math.nan] * 40]
+    broken = make_run({"train/loss": loss, "lr": warmed(160, 0.02)}, config=ADAM)
+    said = diagnose_run(broken)
+    shares = {c.id: c.probability for c in said.causes}
+    assert said.verdict == "ill"
+    assert shares["nan-batch"] > 3 * shares.get("lr-too-high", 0.0)
+
+
+def test_a_loss_that_grows_before_the_nan_at_the_top_of_the_warm_up_is_the_rate() -> None:
+    loss = [*falling(18), *noisy([1.0 * 2.0**i for i in range(12)]), *[math.nan] * 20]
+    assert first(make_run({"train/loss": loss, "lr": warmed(50, 0.02)}, config=ADAM)) == "lr-too-high"
+
+
+def test_a_loss_that_only_ever_grows_is_maximised() -> None:
+    loss = noisy([2.3 * 1.6**i for i in range(60)])
+    assert first(make_run({"train/loss": loss, "lr": warmed(60, 0.001)})) == "wrong-loss-sign"
+
+
+def test_a_scale_that_stood_still_for_a_short_time_is_no_fixed_scale() -> None:
+    def weigh(rows: int) -> object:
+        made = make_run({"train/loss": falling(rows), "loss_scale": [65536.0] * rows}, spacing=10.0)
+        return static_loss_scale.weigh(Case(Signals(made), ()))
+
+    assert isinstance(weigh(100), Excluded)
+    assert not isinstance(weigh(400), Excluded)
+
+
+def test_a_jump_at_the_turn_is_no_overfitting() -> None:
+    train = [*falling(100), *noisy([3.0 - 0.01 * i for i in range(60)])]
+    val = [*[0.5 + 2.0 * 0.97**i for i in range(100)], *[2.5] * 60]
+    ranked = [c.id for c in diagnose_run(make_run({"train/loss": train, "val/loss": val})).causes]
+    assert ranked[0] == "bad-data-from-step"
+    assert "overfitting" not in ranked[:2]
+
+
+def test_a_frozen_score_is_no_best_so_far() -> None:
+    score = [29.1, 29.8, 30.2, 30.39, *[30.4035] * 40]
+    said = diagnose_run(make_run({"val/psnr": score, "train/loss": falling(44)}))
+    assert said.verdict == "ill"
+    assert said.causes[0].id != "best-so-far-logged"
