@@ -90,6 +90,30 @@ def test_back_but_later_is_partial(plan: Plan) -> None:
     assert "later" in result.issues[0].why
 
 
+def test_back_at_the_same_place_but_better_is_partial(plan: Plan) -> None:
+    """It collapses again, to a fifth of the way up instead of chance: the direction is right."""
+    result = followed(run(60, 12, lr=0.0006, back=0.2), plan)
+    assert status(result) == "PARTIAL"
+    assert "val/accuracy is 11" in result.issues[0].why
+    assert not result.issues[0].dose
+    assert any("not enough" in line and "--case" in line for line in result.todo)
+
+
+def test_better_within_noise_is_refuted(plan: Plan) -> None:
+    assert status(followed(run(60, 12, lr=0.0006, back=0.001), plan)) == "REFUTED"
+
+
+def test_the_sign_gone_but_the_promise_broken_is_partial(plan: Plan) -> None:
+    """It no longer collapses, and ends at a third of what the old run had reached before it broke."""
+    new = curve(100)
+    slow = np.asarray(new["eval_top1"])
+    new["eval_top1"] = (1 + (slow - 1) / 5).tolist()
+    made = make_run(new, clock="epoch", config=CONFIG.format(lr=0.0006), facts={"total_epochs": 100})
+    result = followed(made, plan)
+    assert status(result) == "PARTIAL"
+    assert "the promise is not kept" in result.issues[0].why
+
+
 def test_without_the_edit_nothing_is_proved(plan: Plan) -> None:
     broken, sound = followed(run(60, 12), plan), followed(run(100), plan)
     assert status(broken) == "OPEN"

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._settings import adaptive, number
+from wheeltapper.causes._settings import adaptive, length_of_run, number
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -60,6 +60,10 @@ TINY = 1e-6
 PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
 HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3  # the upper ends of what Adam and SGD are run with
 USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1  # the middle of what the frameworks' recipes from scratch use
+# The rate times the updates of short recipes from scratch, which is how far they can go: nanoGPT's character model 1e-3
+# over 5,000 (a third of it lost to warm-up and decay), DAWNBench's ResNet-9 0.4 over 2,352 (half lost). A run of a few
+# hundred updates that has to learn from scratch needs the upper end of what its optimizer is run with.
+FAR_ADAPTIVE, FAR_PLAIN = 3.0, 400.0
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -127,11 +131,20 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     return (Remedy(text, edits, "try", "the loss falls visibly within a few hundred steps"),)
 
 
+def _usual(case: Case) -> float:
+    """What a run of this length, from scratch, is run with."""
+    usual, high, far = (
+        (USUAL_PLAIN, HIGH_PLAIN, FAR_PLAIN) if _plain(case) else (USUAL_ADAPTIVE, HIGH_ADAPTIVE, FAR_ADAPTIVE)
+    )
+    total = length_of_run(case, "steps")
+    return usual if total is None else min(high, max(usual, far / total))
+
+
 def _how_far(case: Case, rate: float) -> float:
     """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
-    usual = USUAL_PLAIN if _plain(case) else USUAL_ADAPTIVE
+    usual = _usual(case)
     if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
         return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")

@@ -22,6 +22,7 @@ from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.sources.record import CLOCKS, ClockName
 
 # Signs by which a score says nothing about the model, or the model nothing about the data.
 WORTHLESS = (
@@ -60,7 +61,7 @@ class Onset:
     """Where the trouble begins, on the clock of the plan; `at` None: from the first step."""
 
     at: float | None
-    clock: str | None
+    clock: ClockName | None
     words: str
 
 
@@ -250,18 +251,24 @@ def onset_of(diagnosis: Diagnosis, treated: Sequence[Treatment]) -> Onset:
     """Where what is treated (or, without any, what is ill) begins. A crash begins at the end of the record."""
     signs = [f for t in treated for f in t.signs] if treated else [f for f in diagnosis.findings if f.severity == "ill"]
     progress = diagnosis.progress
+    clock = clock_named(progress.clock)
     if not signs:
-        return Onset(None, progress.clock, "the record does not say when it began")
+        return Onset(None, clock, "the record does not say when it began")
     if all(f.id in ("crashed", "onecycle-overrun") for f in signs) and progress.at is not None:
-        return Onset(progress.at, progress.clock, "the crash")
+        return Onset(progress.at, clock, "the crash")
     proved = next((f for f in signs if f.onset is None), None)
     if proved is not None:
-        return Onset(None, progress.clock, f"{proved.id} acts from the first step")
+        return Onset(None, clock, f"{proved.id} acts from the first step")
     first = min(signs, key=lambda f: f.onset or 0.0)
     series = diagnosis.run.series.get(first.series or "")
     if series is not None and len(series) and first.onset is not None and first.onset <= float(np.nanmin(series.at)):
-        return Onset(None, first.clock, f"{first.id} is there from the first value on")
-    return Onset(first.onset, first.clock, f"the onset of {first.id} ({first.clock} {first.onset:g})")
+        return Onset(None, clock_named(first.clock), f"{first.id} is there from the first value on")
+    return Onset(first.onset, clock_named(first.clock), f"the onset of {first.id} ({first.clock} {first.onset:g})")
+
+
+def clock_named(name: str | None) -> ClockName | None:
+    """A clock by its name: findings carry it as text."""
+    return next((clock for clock in CLOCKS if clock == name), None)
 
 
 def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:
