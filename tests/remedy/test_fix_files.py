@@ -223,6 +223,29 @@ def test_an_edit_that_a_resume_undid_refutes_nothing(
     assert load_case(out).refuted == {}
 
 
+def test_the_case_of_an_attempt_is_found_beside_it(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "exp1-fix"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    new = Path(shutil.copytree(collapsed, tmp_path / "exp2"))
+    shutil.copy(out / "args.yaml", new / "args.yaml")
+    halve_the_rate(new)
+    assert api.fix(new).notes == ()
+    assert main(["followup", str(new), "--plan", str(out)]) == 1
+    capsys.readouterr()
+    assert main(["fix", str(new), "--dry-run"]) == 0
+    assert f"--case {out}" in " ".join(capsys.readouterr().out.split())
+    assert api.fix(new, case=out).notes == ()
+
+
+def test_the_plan_names_its_files_from_where_it_lies(collapsed: Path, tmp_path: Path) -> None:
+    assert main(["fix", str(collapsed), "-o", str(tmp_path / "deep" / "out")]) == 0
+    text = (tmp_path / "deep" / "out" / "plan.yaml").read_text()
+    assert "place: ../../collapsed/args.yaml:15" in text
+    assert str(tmp_path) not in text
+
+
 def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["fix", str(collapsed), "-o", str(out)]) == 0

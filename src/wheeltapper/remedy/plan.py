@@ -8,6 +8,7 @@ repair, not a promise that is silently dropped.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -183,6 +184,40 @@ def dump_plan(plan: Plan) -> str:
     """
     data = msgspec.to_builtins(plan)
     return HEADER + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+
+
+_PLACE = re.compile(r"(.+?)((?::\d+){0,2})$", re.DOTALL)
+
+
+def seen_from(plan: Plan, folder: str | Path) -> Plan:
+    """The plan with its files named from the folder it lies in: folder and run can be moved, or sent, together.
+
+    A file with nothing but the root in common keeps its full path.
+    """
+
+    def near(place: str) -> str:
+        found = _PLACE.match(place)
+        if found is None:
+            return place
+        full, home = os.path.abspath(found[1]), os.path.abspath(folder)
+        try:
+            if os.path.dirname(common := os.path.commonpath([full, home])) == common:
+                return full + found[2]
+            return PurePath(os.path.relpath(full, home)).as_posix() + found[2]
+        except ValueError:  # on Windows: another drive
+            return full + found[2]
+
+    change = msgspec.structs.replace
+    resume = plan.resume
+    if resume is not None:
+        there = near(resume.checkpoint)
+        resume = change(resume, checkpoint=there, why=resume.why.replace(resume.checkpoint, there))
+    return change(
+        plan,
+        edits=tuple(change(e, place=near(e.place)) if e.place else e for e in plan.edits),
+        issues=tuple(change(i, places=tuple(map(near, i.places))) for i in plan.issues),
+        resume=resume,
+    )
 
 
 def load_plan(path: str | Path) -> Plan:
