@@ -13,9 +13,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wheeltapper.code.eventful import CLIPS, eventful
 from wheeltapper.code.index import registers, starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
+from wheeltapper.code.scripts import children
 
 What = Literal[
     "backward", "step", "scaler-step", "scaler-update", "unscale", "clip", "zero_grad", "schedule", "ema", "eval", "train",
@@ -24,7 +26,6 @@ What = Literal[
 MAX_DEPTH = 12
 MAX_EVENTS = 5000
 MAX_ENTERED = 4000  # functions entered in one walk; a program that calls itself in circles ends here
-CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"}
 NETWORK = re.compile(
     r"model|net|gen|disc|critic|encod|decod|backbone|head|actor|policy|student|teacher|ema|module|^[GDE]$|^m$", re.I
 )
@@ -109,6 +110,18 @@ def _walk_uncalled(program: Program, walker: _Walker, decorated: bool) -> None:
             walker.function(func, {}, (), ())
 
 
+def _collect(node: ast.AST, loops: tuple[ast.AST, ...], out: list[tuple[ast.Call, tuple[ast.AST, ...]]]) -> None:
+    if isinstance(node, ast.Lambda):
+        return
+    inner = loops
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        inner = (*loops, node)
+    for child in children(node):
+        _collect(child, inner, out)
+    if isinstance(node, ast.Call):
+        out.append((node, loops))
+
+
 class _Walker:
     def __init__(self, program: Program, parts: list[Part]) -> None:
         self.program = program
@@ -118,12 +131,16 @@ class _Walker:
         self.stack: list[Func] = []
         self.no_grad = 0
         self.entered = 0
+        self.eventful = eventful(program, {program.func_of[part.call] for part in parts})
+        self.calls_inside: dict[ast.expr, list[tuple[ast.Call, tuple[ast.AST, ...]]]] = {}
 
     # -- statements -----------------------------------------------------------------------------
 
     def function(
         self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
     ) -> None:
+        if func.scope not in self.eventful:
+            return
         self.entered += 1
         if func in self.stack or len(self.stack) >= MAX_DEPTH or self.entered > MAX_ENTERED:
             self.loop.complete = self.loop.complete and self.entered <= MAX_ENTERED
@@ -185,28 +202,26 @@ class _Walker:
                 for case in node.cases:
                     self.block(case.body, names, loops, guards)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     if isinstance(child, ast.expr):
                         self.expression(child, names, loops, guards)
 
     def expression(
         self, node: ast.expr, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
     ) -> None:
-        """Calls inside an expression, innermost first, as Python would make them."""
-        if isinstance(node, ast.Lambda):
-            return
-        inner = loops
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            inner = (*loops, node)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.expression(child, names, inner, guards)
-            elif isinstance(child, ast.keyword | ast.comprehension):
-                for part in ast.iter_child_nodes(child):
-                    if isinstance(part, ast.expr):
-                        self.expression(part, names, inner, guards)
-        if isinstance(node, ast.Call):
-            self.call(node, names, loops, guards)
+        for call, inner in self.calls_in(node):
+            self.call(call, names, (*loops, *inner), guards)
+
+    def calls_in(self, node: ast.expr) -> list[tuple[ast.Call, tuple[ast.AST, ...]]]:
+        """Calls inside an expression, innermost first, as Python would make them, with the comprehensions around each.
+
+        Remembered: a function is walked once for every way that leads to it.
+        """
+        if node not in self.calls_inside:
+            found: list[tuple[ast.Call, tuple[ast.AST, ...]]] = []
+            _collect(node, (), found)
+            self.calls_inside[node] = found
+        return self.calls_inside[node]
 
     # -- calls ----------------------------------------------------------------------------------
 

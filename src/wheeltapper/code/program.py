@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wheeltapper.code.scripts import Launch, Script
 from wheeltapper.finding import Place
@@ -80,6 +81,8 @@ class Program:
     scopes: dict[str, Func] = field(default_factory=dict, repr=False)
     reachable: set[str] = field(default_factory=set, repr=False)  # scopes of functions the entry can come to
     accessors: set[str] = field(default_factory=set)  # functions that look up a name they are given
+    live: list[list[ast.AST]] = field(default_factory=list, repr=False)  # nodes the entry can come to, by function
+    mentions: dict[str, set[str]] = field(default_factory=dict, repr=False)  # scope -> names that stand in it
     imported: dict[str, dict[str, str]] = field(default_factory=dict)  # script -> local name -> dotted origin
     modules: set[str] = field(default_factory=set)  # every tail of every module path: "train", "pkg.train"
 
@@ -217,14 +220,20 @@ class Program:
 
     def live_nodes(self) -> Iterator[ast.AST]:
         """Every node of code that starting the entry can come to."""
-        dead: set[str] = set()
-        for scope, func in self.scopes.items():
-            if scope not in self.reachable and func.name != "<lambda>":
-                dead.add(scope)
-        buried = {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
-        for node, inside in self.func_of.items():
-            if inside is None or inside.scope not in buried:
-                yield node
+        for nodes in self.live:
+            yield from nodes
+
+    @cached_property
+    def live_by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in self.live_nodes():
+            found[type(node)].append(node)
+        return found
+
+    def buried(self) -> set[str]:
+        """Scopes of functions that starting the entry cannot come to, and of all that is defined inside them."""
+        dead = {s for s, f in self.scopes.items() if s not in self.reachable and f.name != "<lambda>"}
+        return {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
 
     def _inside(self, func: Func, dead: set[str]) -> bool:
         outer = self.func_of.get(func.node)
