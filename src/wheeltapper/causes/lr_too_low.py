@@ -34,7 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._settings import adaptive, length_of_run, number
+from wheeltapper.causes._settings import HIGH_ADAPTIVE, HIGH_PLAIN, number, plain_sgd, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -58,12 +58,6 @@ TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a f
 # (defaults of the frameworks in config/dialects). Below a tenth of that low end a rate is suspicious by itself.
 TINY = 1e-6
 PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
-HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3  # the upper ends of what Adam and SGD are run with
-USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1  # the middle of what the frameworks' recipes from scratch use
-# The rate times the updates of short recipes from scratch, which is how far they can go: nanoGPT's character model 1e-3
-# over 5,000 (a third of it lost to warm-up and decay), DAWNBench's ResNet-9 0.4 over 2,352 (half lost). A run of a few
-# hundred updates that has to learn from scratch needs the upper end of what its optimizer is run with.
-FAR_ADAPTIVE, FAR_PLAIN = 3.0, 400.0
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -77,7 +71,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > 0:
-        plain = _plain(case)
+        plain = plain_sgd(case)
         if plain and peak < PLAIN:
             out.append(Evidence(3.0, f"the rate is at most {peak:.2g}, far below what SGD is run with", "level"))
         elif peak < TINY:
@@ -94,12 +88,6 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)
     return out
-
-
-def _plain(case: Case) -> bool:
-    """SGD by its name, or by a momentum without betas."""
-    unnamed = case.knob("optimizer.momentum") is not None and case.knob("optimizer.betas") is None
-    return adaptive(case) is False or (adaptive(case) is None and unnamed)
 
 
 def _shape(train: Series) -> list[Evidence]:
@@ -131,20 +119,11 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     return (Remedy(text, edits, "try", "the loss falls visibly within a few hundred steps"),)
 
 
-def _usual(case: Case) -> float:
-    """What a run of this length, from scratch, is run with."""
-    usual, high, far = (
-        (USUAL_PLAIN, HIGH_PLAIN, FAR_PLAIN) if _plain(case) else (USUAL_ADAPTIVE, HIGH_ADAPTIVE, FAR_ADAPTIVE)
-    )
-    total = length_of_run(case, "steps")
-    return usual if total is None else min(high, max(usual, far / total))
-
-
 def _how_far(case: Case, rate: float) -> float:
     """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
-    usual = _usual(case)
+    usual = usual_rate(case)
     if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
         return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")
@@ -154,5 +133,5 @@ def _how_far(case: Case, rate: float) -> float:
     quarter = max(1, len(x) // 4)
     first, last = float(np.median(x[:quarter])), float(np.median(x[-quarter:]))
     moved = (first - last) / abs(first) if first else 0.0
-    highest = (HIGH_PLAIN if _plain(case) else HIGH_ADAPTIVE) / rate
+    highest = (HIGH_PLAIN if plain_sgd(case) else HIGH_ADAPTIVE) / rate
     return max(10.0, min(0.5 / max(moved, 1e-3), highest))

@@ -16,6 +16,7 @@ from wheeltapper.audit.length import length_of
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.remedy.choose import Choice, Treatment, areas
+from wheeltapper.remedy.compared import FEWEST, SPREAD
 from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
@@ -81,6 +82,8 @@ def _quick(diagnosis: Diagnosis) -> Option:
     nothing = worthless(diagnosis.findings, best.metric, best.step)
     if nothing is not None:
         return Option("A", title, False, f"the best {best.metric} is worth nothing: {nothing.summary}")
+    if idle := _no_better_than_start(diagnosis):
+        return Option("A", title, False, idle)
     if best.path is None or not best.exists:
         return Option("A", title, False, f"{best.why}; the best was {best.metric} {best.value:.4g}")
     file = next((c for c in diagnosis.run.checkpoints if c.path == best.path), None)
@@ -111,6 +114,19 @@ def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Fin
         ):
             return f
     return None
+
+
+def _no_better_than_start(diagnosis: Diagnosis) -> str:
+    """Why the best value is nothing to save: the first was as good, within noise."""
+    best = diagnosis.best
+    series = None if best is None else diagnosis.run.series.get(best.metric)
+    if best is None or series is None or int(series.finite.sum()) < FEWEST or series.better not in ("up", "down"):
+        return ""
+    values = series.values[series.finite]
+    gain = best.value - float(values[0]) if series.better == "up" else float(values[0]) - best.value
+    if gain > SPREAD * noise_of(values).sigma:
+        return ""
+    return f"the best {best.metric}, {best.value:.4g}, is no better than the first, {values[0]:.4g}, within noise: nothing was learned that could be kept"
 
 
 def _selection(diagnosis: Diagnosis) -> str:
