@@ -59,7 +59,7 @@ class Loop:
     """The events of one program, in the order they run."""
 
     events: list[Event] = field(default_factory=list)
-    walked: list[tuple[ast.AST, bool]] = field(default_factory=list)  # every loop, and whether gradients are off in it
+    walked: dict[ast.AST, bool] = field(default_factory=dict)  # every loop, and whether gradients are ever off in it
     scopes: set[str] = field(default_factory=set)  # functions the walk entered
     complete: bool = True  # False: cut short, or a call we could not see into was handed an optimizer
 
@@ -131,6 +131,8 @@ class _Walker:
         self.stack: list[Func] = []
         self.no_grad = 0
         self.entered = 0
+        self.cut = 0  # functions not entered because they lie too deep
+        self.barren: set[tuple[str, frozenset[tuple[str, str]], bool]] = set()  # walked in full, and nothing happened
         self.eventful = eventful(program, {program.func_of[part.call] for part in parts})
         self.calls_inside: dict[ast.expr, list[tuple[ast.Call, tuple[ast.AST, ...]]]] = {}
 
@@ -139,12 +141,15 @@ class _Walker:
     def function(
         self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
     ) -> None:
-        if func.scope not in self.eventful:
+        way = (func.scope, frozenset(names.items()), self.no_grad > 0)
+        if func.scope not in self.eventful or way in self.barren:
             return
         self.entered += 1
         if func in self.stack or len(self.stack) >= MAX_DEPTH or self.entered > MAX_ENTERED:
             self.loop.complete = self.loop.complete and self.entered <= MAX_ENTERED
+            self.cut += func not in self.stack
             return
+        before = self.cut, len(self.loop.events)
         self.stack.append(func)
         self.loop.scopes.add(func.scope)
         quiet = any(
@@ -159,6 +164,8 @@ class _Walker:
             self.expression(body, names, loops, guards)
         self.no_grad -= quiet
         self.stack.pop()
+        if before == (self.cut, len(self.loop.events)):
+            self.barren.add(way)
 
     def block(
         self, body: list[ast.stmt], names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
@@ -177,7 +184,7 @@ class _Walker:
                 return
             case ast.For() | ast.AsyncFor():
                 self.expression(node.iter, names, loops, guards)
-                self.loop.walked.append((node, self.no_grad > 0))
+                self.loop.walked[node] = self.loop.walked.get(node, False) or self.no_grad > 0
                 self.block(node.body, names, (*loops, node), guards)
                 self.block(node.orelse, names, loops, guards)
             case ast.While():

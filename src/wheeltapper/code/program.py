@@ -32,7 +32,7 @@ class Func:
     scope: str
     owner: str | None  # the class it is a method of
 
-    @property
+    @cached_property
     def params(self) -> list[str]:
         a = self.node.args
         names = [p.arg for p in (*a.posonlyargs, *a.args)]
@@ -146,7 +146,11 @@ class Program:
         ours = self.functions.get(name, [])
         if isinstance(call.func, ast.Name):
             local = [f for f in ours if f.owner is None]
-            return (local, False) if local and self.is_ours(name, call) else ([], True)
+            if not local or not self.is_ours(name, call):
+                return [], True
+            origin = self.imported.get(self.script_of[call].name, {}).get(name)
+            home = origin.lstrip(".").rpartition(".")[0] if origin is not None else None
+            return self._of_module(local, home, call), False
         if not ours:
             named = self._named_functions(call.func)
             return named, not named
@@ -158,8 +162,18 @@ class Program:
             return ([method], False) if method else ([], True)
         if self._is_module(call.func.value):
             local = [f for f in ours if f.owner is None]
-            return (local, False) if local else ([], True)
+            home = self.origin(call.func.value).lstrip(".")
+            return (self._of_module(local, home, call), False) if local else ([], True)
         return [f for f in ours if f.owner], True
+
+    def _of_module(self, funcs: list[Func], home: str | None, call: ast.Call) -> list[Func]:
+        """Of functions of one name, those of the module meant (None: where the call stands); all, if none lies there."""
+        here = self.script_of[call]
+        if home is None:
+            near = [f for f in funcs if f.script is here]
+        else:
+            near = [f for f in funcs if ("." + ".".join(f.script.module)).endswith("." + home)]
+        return near or funcs
 
     def _is_module(self, node: ast.expr) -> bool:
         """Whether an expression names an imported module of the program (and not a variable of that name)."""
