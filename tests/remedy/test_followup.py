@@ -134,6 +134,15 @@ def test_too_early_is_not_yet(plan: Plan) -> None:
     assert any(p.status == "not yet" for p in result.promises)
 
 
+def test_a_finished_run_is_judged_however_late_the_plan_looks(plan: Plan) -> None:
+    """A rate cut to a twenty-fifth moves the place where the old trouble would come past the end of the run."""
+    issue = plan.issues[0]
+    late = tuple(msgspec.structs.replace(sign, by=412.0) for sign in issue.signs)
+    far = msgspec.structs.replace(plan, issues=(msgspec.structs.replace(issue, signs=late),), expected=())
+    assert status(followed(run(60, lr=0.0006), far)) == "NOT YET"
+    assert status(followed(run(100, lr=0.0006), far)) == "FIXED"
+
+
 def test_a_run_that_does_not_tell_its_settings_proves_nothing(plan: Plan) -> None:
     assert status(followed(run(100, config=False), plan)) == "NOT YET"
 

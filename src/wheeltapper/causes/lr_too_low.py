@@ -78,6 +78,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             out.append(Evidence(4.0, f"the rate is at most {peak:.2g}, below what trains anything", "level"))
         elif peak < ADAPTER:
             out.append(Evidence(1.5, f"the rate is at most {peak:.2g}", "level"))
+        elif not _fine_tuned(case) and peak < usual_rate(case) / 30:
+            text = (
+                f"the rate is at most {peak:.2g}; runs of this length, from scratch, have about {usual_rate(case):.2g}"
+            )
+            out.append(Evidence(1.5, text, "level"))
         elif peak > (5e-2 if plain else 1e-3):
             out.append(Evidence(-2.0, f"the rate reaches {peak:.2g}, which is not low for any optimizer", "level"))
     wanted = number(case.knob("optimizer.lr"))
@@ -88,6 +93,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)
     return out
+
+
+def _fine_tuned(case: Case) -> bool:
+    return bool(case.knob("finetune.from") or case.knob("model.lora_rank"))
 
 
 def _shape(train: Series) -> list[Evidence]:
@@ -124,7 +133,7 @@ def _how_far(case: Case, rate: float) -> float:
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
     usual = usual_rate(case)
-    if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
+    if rate < usual / 30 and not _fine_tuned(case):
         return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 8:

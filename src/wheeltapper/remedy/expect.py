@@ -21,7 +21,7 @@ from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
 from wheeltapper.remedy.choose import Choice
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
-from wheeltapper.remedy.options import Onset, Option, clock_named, onset_of, planned_total, worthless
+from wheeltapper.remedy.options import Onset, Option, clock_named, from_start, onset_of, planned_total, worthless
 from wheeltapper.remedy.plan import Band, SignThen
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
@@ -105,7 +105,9 @@ def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
     if series is None or sign.onset is None:
         return None
     total = following.total_on(sign.clock)
-    if sign.onset <= float(np.nanmin(series.at)):
+    if total is None and following.diagnosis.progress.state == "finished":
+        total = float(np.nanmax(series.at))
+    if from_start(following.run, sign):
         end = total or float(np.nanmax(series.at))
         return float(np.ceil(EARLY * end))
     gap = log_gap(series)

@@ -20,6 +20,7 @@ from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
 from wheeltapper.remedy.compared import Compared, compare, than
 from wheeltapper.remedy.fix import run_hash, settings_of
+from wheeltapper.remedy.options import from_start
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
 from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
 from wheeltapper.run.model import Run
@@ -261,7 +262,7 @@ def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, st
     if again is None:
         if lesser := _lesser(diagnosis, sign):
             return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
-        if sign.by is not None and reach < sign.by:
+        if sign.by is not None and reach < sign.by and diagnosis.progress.state != "finished":
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
         was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
@@ -270,9 +271,9 @@ def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, st
     if again.onset is None or sign.onset is None:
         return _refuted(new, f"{name} is there again: {again.summary}")
     early = sign.by is not None and reach < sign.by and again.onset >= sign.onset
-    if early and _from_start(run, again):
+    if early and from_start(run, again):
         return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:g}"
-    if again.onset > (1 + SAME_PLACE) * sign.onset and not _from_start(run, again):
+    if again.onset > (1 + SAME_PLACE) * sign.onset and not from_start(run, again):
         return "PARTIAL", f"{name} comes later: at {again.onset:g}, then at {sign.onset:g}"
     before = next((level for level in new.plan.levels if level.series == sign.series), None)
     answer = None if before is None else than(run, before)
@@ -289,11 +290,6 @@ def _refuted(new: _Seen, why: str) -> tuple[Status, str]:
         "REFUTED",
         f"{why.rstrip('.')}{'; and worse than it was: ' + new.compared.worse[0] if new.compared.worse else ''}",
     )
-
-
-def _from_start(run: Run, finding: Finding) -> bool:
-    series = run.series.get(finding.series or "")
-    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
 
 
 def reached(run: Run, clock: str | None, name: str | None = None) -> float | None:

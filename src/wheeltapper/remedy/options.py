@@ -37,6 +37,10 @@ WORTHLESS = (
 )
 
 
+# Signs that nothing was learned, where they are there from the first value on.
+IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One way on. `length` is what is still to be trained, on `clock`; None: unknown."""
@@ -88,6 +92,9 @@ def _quick(diagnosis: Diagnosis) -> Option:
         return Option("A", title, False, f"{best.why}; the best was {best.metric} {best.value:.4g}")
     file = next((c for c in diagnosis.run.checkpoints if c.path == best.path), None)
     onset = onset_of(diagnosis, ())
+    broke = [f for f in diagnosis.findings if f.severity == "ill" and f.series == best.metric and f.onset is not None]
+    if onset.at is None and broke:  # the run was in trouble from the start, and its score broke later
+        onset = _onset_at(min(broke, key=lambda f: f.onset or 0.0))
     spot = None if file is None else position(file, onset.clock, diagnosis.run)
     if onset.at is not None and spot is not None and spot > onset.at:
         return Option(
@@ -117,8 +124,10 @@ def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Fin
 
 
 def _no_better_than_start(diagnosis: Diagnosis) -> str:
-    """Why the best value is nothing to save: the first was as good, within noise."""
+    """Why the best value is nothing to save: nothing was learned from the start, and the first was as good, within noise."""
     best = diagnosis.best
+    if not any(f.severity == "ill" and f.id in IDLE and from_start(diagnosis.run, f) for f in diagnosis.findings):
+        return ""
     series = None if best is None else diagnosis.run.series.get(best.metric)
     if best is None or series is None or int(series.finite.sum()) < FEWEST or series.better not in ("up", "down"):
         return ""
@@ -276,15 +285,25 @@ def onset_of(diagnosis: Diagnosis, treated: Sequence[Treatment]) -> Onset:
     if proved is not None:
         return Onset(None, clock, f"{proved.id} acts from the first step")
     first = min(signs, key=lambda f: f.onset or 0.0)
-    series = diagnosis.run.series.get(first.series or "")
-    if series is not None and len(series) and first.onset is not None and first.onset <= float(np.nanmin(series.at)):
+    if from_start(diagnosis.run, first):
         return Onset(None, clock_named(first.clock), f"{first.id} is there from the first value on")
-    return Onset(first.onset, clock_named(first.clock), f"the onset of {first.id} ({first.clock} {first.onset:g})")
+    return _onset_at(first)
+
+
+def _onset_at(finding: Finding) -> Onset:
+    words = f"the onset of {finding.id} ({finding.clock} {finding.onset:g})"
+    return Onset(finding.onset, clock_named(finding.clock), words)
 
 
 def clock_named(name: str | None) -> ClockName | None:
     """A clock by its name: findings carry it as text."""
     return next((clock for clock in CLOCKS if clock == name), None)
+
+
+def from_start(run: Run, finding: Finding) -> bool:
+    """Whether a sign is there from the first value of its series on."""
+    series = run.series.get(finding.series or "")
+    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
 
 
 def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:
