@@ -1,12 +1,13 @@
 """What the command line, notebooks and other programs call.
 
-    import wheeltapper
-    for diagnosis in wheeltapper.diagnose("runs/exp1"):
-        print(diagnosis.verdict, diagnosis.headline)
+import wheeltapper
+for diagnosis in wheeltapper.diagnose("runs/exp1"):
+    print(diagnosis.verdict, diagnosis.headline)
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
-from wheeltapper.remedy.case_file import add_attempt, followed, load_case, planned
+from wheeltapper.remedy.case_file import add_attempt, cases_of, followed, load_case, planned
 from wheeltapper.remedy.files import PLAN, write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
@@ -39,7 +40,20 @@ from wheeltapper.trial.search import Differences, differences
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
 
-__all__ = ["check", "compare", "diagnose", "fix", "followup", "judge", "plan_search", "plan_trial", "read", "save_fix", "schedule", "trial"]
+__all__ = [
+    "check",
+    "compare",
+    "diagnose",
+    "fix",
+    "followup",
+    "judge",
+    "plan_search",
+    "plan_trial",
+    "read",
+    "save_fix",
+    "schedule",
+    "trial",
+]
 
 
 def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
@@ -128,9 +142,16 @@ def fix(
             do=f"Say which with --run NAME, out of: {_names([d.run for d in diagnoses])}; or give its own folder.",
         )
     refuted, confirmed = ({}, frozenset()) if case is None else _known(Path(case))
-    return make_fix(
+    found = make_fix(
         diagnoses[0], option=option, keep=keep, refuted=refuted, confirmed=confirmed, wanted=wanted, made=_today()
     )
+    earlier = [] if case is not None else cases_of(diagnoses[0].run)
+    if not earlier:
+        return found
+    note = (
+        f"This run is an attempt of the case in {earlier[0]}: `--case {shlex.quote(str(earlier[0]))}` goes on with it"
+    )
+    return replace(found, notes=(*found.notes, note))
 
 
 def _known(case: Path) -> tuple[dict[str, str], frozenset[str]]:

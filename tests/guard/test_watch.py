@@ -163,8 +163,9 @@ def test_the_numbers_are_true() -> None:
     assert row.lr == (1e-2, 1e-3)
     assert row.clipped is bool(np.linalg.norm(norms) > 0.5)
     change = [float((p.detach() - b).norm()) for p, b in zip(params, before, strict=True)]
-    size = [float(b.norm()) for b in before]
-    assert row.update_ratio == pytest.approx(np.linalg.norm(change) / np.linalg.norm(size), rel=1e-4)
+    size = [float(p.detach().norm()) for p in params]
+    # 1024 of the largest tensor's 1728 coordinates are sampled: 1/sqrt(2n) is 2 %.
+    assert row.update_ratio == pytest.approx(np.linalg.norm(change) / np.linalg.norm(size), rel=2e-2)
     assert look.weight_rms == pytest.approx([float(b.norm()) / b.numel() ** 0.5 for b in before], rel=1e-5)
     assert look.update_rms == pytest.approx(
         [c / b.numel() ** 0.5 for c, b in zip(change, before, strict=True)], rel=1e-3
@@ -309,3 +310,69 @@ def test_a_bias_before_a_batch_norm_is_not_called_frozen() -> None:
     guard.close()
     assert guard.tensors[-1].moved[1] < 0.5
     assert guard.incidents == []
+
+
+def measured(model: Any, optimizer: Any, steps: int = 3, between: Any = None) -> Guard:
+    """A guarded training on ones; `between` is called after every step."""
+    guard = Guard(model, optimizer, every=2)
+    for k in range(steps):
+        loss = model(torch.ones(2, 4)).float().square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        guard.step(loss)
+        optimizer.step()
+        if between is not None:
+            between(k)
+    guard.close()
+    assert guard.passive is None
+    return guard
+
+
+def test_what_is_written_between_steps_is_no_part_of_the_update() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 4, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+
+    def load(_: int) -> None:
+        model.load_state_dict({"weight": torch.randn(4, 4)})
+
+    guard = measured(model, optimizer, 5, load)
+    assert [r.update_ratio for r in guard.history] == [0.0] * 5
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_dtypes_and_mixtures(dtype: Any) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 2000), torch.nn.Linear(2000, 3).to(dtype))
+    model[0].register_forward_hook(lambda *a: a[2].to(dtype))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    guard = measured(model, optimizer)
+    last, look = guard.history[-1], guard.tensors[-1]
+    true = sum(float(p.grad.double().square().sum()) for p in model.parameters()) ** 0.5
+    assert last.grad_norm == pytest.approx(true, rel=1e-2)
+    assert last.update_ratio > 0
+    assert np.isfinite(look.lag).all()
+    assert np.isfinite(look.weight_rms).all()
+
+
+def test_gradients_that_come_and_go_and_sparse_ones() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.ModuleDict(
+        {"words": torch.nn.Embedding(50, 4, sparse=True), "a": torch.nn.Linear(4, 4), "b": torch.nn.Linear(4, 4)}
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    guard = Guard(model, optimizer, every=2)
+    true = []
+    for k in range(8):
+        h = model["words"](torch.tensor([k, k + 1]))
+        h = model["a"](h) if k % 3 else model["b"](h.detach())
+        loss = h.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        grads = [p.grad.to_dense() if p.grad.is_sparse else p.grad for p in model.parameters() if p.grad is not None]
+        true.append(float(torch.cat([g.flatten() for g in grads]).norm()))
+        guard.step(loss)
+        optimizer.step()
+    guard.close()
+    assert guard.passive is None
+    assert [r.grad_norm for r in guard.history] == pytest.approx(true, rel=1e-5)

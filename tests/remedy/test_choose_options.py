@@ -241,3 +241,17 @@ def test_what_a_trial_confirmed_is_treated_as_proved() -> None:
     assert [(t.cause, t.how, t.proved) for t in choice.treatments if t.edits] == [("lr-too-high", "apply", True)]
     case = CaseFile(1, "a", (Attempt("trial", "d", "r", "h", verdicts=(Verdict("lr-too-high", "CONFIRMED"),)),))
     assert case.confirmed == {"lr-too-high"}
+
+
+def test_a_trial_beside_the_run_needs_no_case_file() -> None:
+    """Its verdict is among the evidence of the diagnosis."""
+    yes, no = (Evidence(bits, f"a trial said {bits}", "trial") for bits in (4.2, -4.2))
+    weak = cause("lr-too-high", 0.2, HALVE)
+    found = diagnosis(replace(weak, evidence=(*weak.evidence, yes)), cause("weight-decay-too-strong", 0.3, DECAY))
+    fix = make_fix(found)
+    assert [(t.cause, t.how, t.proved) for t in fix.choice.treatments if t.edits] == [("lr-too-high", "apply", True)]
+    assert "not proved" not in fix.headline
+    strong = cause("lr-too-high", 0.7, HALVE)
+    refused = choose(diagnosis(replace(strong, evidence=(no,))))
+    assert not refused.edits
+    assert refused.left[0].why == "a trial said -4.2"

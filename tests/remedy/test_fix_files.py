@@ -198,11 +198,60 @@ def test_a_page_of_somebody_elses_is_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "case.md").read_text() == "my notes"
 
 
+def halve_the_rate(folder: Path) -> None:
+    """In the log as well: what a run with half the rate writes."""
+    file = folder / "summary.csv"
+    head, *rows = file.read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    file.write_text("\n".join([head, *(",".join([*row[:-1], f"{float(row[-1]) / 2:.9g}"]) for row in cells)]) + "\n")
+
+
+def test_an_edit_that_a_resume_undid_refutes_nothing(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The new settings with the old rate in the log."""
+    out = tmp_path / "out"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    new = Path(shutil.copytree(collapsed, tmp_path / "again"))
+    shutil.copy(out / "args.yaml", new / "args.yaml")
+    capsys.readouterr()
+    assert main(["followup", str(new), "--plan", str(out), "--json"]) == 1
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert [issue["status"] for issue in told["issues"]] == ["OPEN"]
+    assert "did not take effect: lr is" in told["issues"][0]["why"]
+    assert "load only the weights" in told["todo"][0]
+    assert load_case(out).refuted == {}
+
+
+def test_the_case_of_an_attempt_is_found_beside_it(
+    collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "exp1-fix"
+    assert main(["fix", str(collapsed), "-o", str(out)]) == 0
+    new = Path(shutil.copytree(collapsed, tmp_path / "exp2"))
+    shutil.copy(out / "args.yaml", new / "args.yaml")
+    halve_the_rate(new)
+    assert api.fix(new).notes == ()
+    assert main(["followup", str(new), "--plan", str(out)]) == 1
+    capsys.readouterr()
+    assert main(["fix", str(new), "--dry-run"]) == 0
+    assert f"--case {out}" in " ".join(capsys.readouterr().out.split())
+    assert api.fix(new, case=out).notes == ()
+
+
+def test_the_plan_names_its_files_from_where_it_lies(collapsed: Path, tmp_path: Path) -> None:
+    assert main(["fix", str(collapsed), "-o", str(tmp_path / "deep" / "out")]) == 0
+    text = (tmp_path / "deep" / "out" / "plan.yaml").read_text()
+    assert "place: ../../collapsed/args.yaml:15" in text
+    assert str(tmp_path) not in text
+
+
 def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["fix", str(collapsed), "-o", str(out)]) == 0
     new = Path(shutil.copytree(collapsed, tmp_path / "again"))
     shutil.copy(out / "args.yaml", new / "args.yaml")
+    halve_the_rate(new)
     assert main(["followup", str(new), "--plan", str(out)]) == 1, "the same curve with the edit made refutes the cause"
     assert "REFUTED" in capsys.readouterr().out
     assert main(["followup", str(new), "--plan", str(out / "plan.yaml"), "--markdown"]) == 1

@@ -90,6 +90,30 @@ def test_back_but_later_is_partial(plan: Plan) -> None:
     assert "later" in result.issues[0].why
 
 
+def test_back_at_the_same_place_but_better_is_partial(plan: Plan) -> None:
+    """It collapses again, to a fifth of the way up instead of chance: the direction is right."""
+    result = followed(run(60, 12, lr=0.0006, back=0.2), plan)
+    assert status(result) == "PARTIAL"
+    assert "val/accuracy is 11" in result.issues[0].why
+    assert not result.issues[0].dose
+    assert any("not enough" in line and "--case" in line for line in result.todo)
+
+
+def test_better_within_noise_is_refuted(plan: Plan) -> None:
+    assert status(followed(run(60, 12, lr=0.0006, back=0.001), plan)) == "REFUTED"
+
+
+def test_the_sign_gone_but_the_promise_broken_is_partial(plan: Plan) -> None:
+    """It no longer collapses, and ends at a third of what the old run had reached before it broke."""
+    new = curve(100)
+    slow = np.asarray(new["eval_top1"])
+    new["eval_top1"] = (1 + (slow - 1) / 5).tolist()
+    made = make_run(new, clock="epoch", config=CONFIG.format(lr=0.0006), facts={"total_epochs": 100})
+    result = followed(made, plan)
+    assert status(result) == "PARTIAL"
+    assert "the promise is not kept" in result.issues[0].why
+
+
 def test_without_the_edit_nothing_is_proved(plan: Plan) -> None:
     broken, sound = followed(run(60, 12), plan), followed(run(100), plan)
     assert status(broken) == "OPEN"
@@ -108,6 +132,15 @@ def test_too_early_is_not_yet(plan: Plan) -> None:
     assert status(result) == "NOT YET"
     assert result.outcome == "not yet"
     assert any(p.status == "not yet" for p in result.promises)
+
+
+def test_a_finished_run_is_judged_however_late_the_plan_looks(plan: Plan) -> None:
+    """A rate cut to a twenty-fifth moves the place where the old trouble would come past the end of the run."""
+    issue = plan.issues[0]
+    late = tuple(msgspec.structs.replace(sign, by=412.0) for sign in issue.signs)
+    far = msgspec.structs.replace(plan, issues=(msgspec.structs.replace(issue, signs=late),), expected=())
+    assert status(followed(run(60, lr=0.0006), far)) == "NOT YET"
+    assert status(followed(run(100, lr=0.0006), far)) == "FIXED"
 
 
 def test_a_run_that_does_not_tell_its_settings_proves_nothing(plan: Plan) -> None:

@@ -83,6 +83,10 @@ def changed(plan: Plan, **keys: object) -> str:
         ({"edits": [{"knob": "a", "old": 1, "new": 2}]}, "`edits`, entry 1: the key `cause` is missing"),
         ({"case": "../../.bashrc"}, "the history is called case.json"),
         ({"source": "exp1"}, "`source`: a group of keys is needed, not a text"),
+        ({"configs": ["../config.yaml"]}, "is not the name of a file beside the plan"),
+        ({"expected": [{"metric": "lr", "clock": "steps", "at": 5, "low": 1, "source": "x"}]}, "`clock`: steps is not among step,"),
+        ({"expected": [{"metric": "lr", "clock": "step", "at": 5, "low": 2, "high": 1, "source": "x"}]}, "2 lies above `high`, 1"),
+        ({"expected": [{"metric": "lr", "clock": "step", "at": 5, "low": 2, "within": -1, "source": "x"}]}, "-1 is below zero"),
     ],
 )  # fmt: skip
 def test_a_wrong_entry_is_named(plan: Plan, keys: dict[str, object], says: str) -> None:
@@ -90,6 +94,25 @@ def test_a_wrong_entry_is_named(plan: Plan, keys: dict[str, object], says: str) 
         parse_plan(changed(plan, **keys), "p.yaml")
     assert says in str(caught.value)
     assert str(caught.value).startswith("p.yaml")
+
+
+@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf"])
+def test_what_is_no_number_is_refused_with_its_line(value: str, plan: Plan) -> None:
+    lines = dump_plan(plan).splitlines()
+    spot = next(n for n, line in enumerate(lines) if line.startswith("  low: "))
+    lines[spot] = f"  low: {value}"
+    with pytest.raises(InputError) as caught:
+        parse_plan("\n".join(lines), "p.yaml")
+    assert str(caught.value).startswith(f"p.yaml:{spot + 1}")
+    assert "`expected`, entry 1, `low`: " in str(caught.value)
+
+
+def test_a_wrong_entry_is_named_with_its_line(plan: Plan) -> None:
+    text = dump_plan(plan).replace("  clock: epoch\n  at: 10.0", "  clock: epochs\n  at: 10.0", 1)
+    line = text.splitlines().index("  clock: epochs") + 1
+    with pytest.raises(InputError) as caught:
+        parse_plan(text, "p.yaml")
+    assert str(caught.value).startswith(f"p.yaml:{line}")
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "- 1", "{}", "\x00", "&a [*a]", "version: !!python/object:os.system x"])

@@ -47,6 +47,15 @@ def fell(series: Series | None) -> float | None:
     return (levels[0] - levels[1]) / abs(levels[0])
 
 
+def flat_from_start(series: Series | None, onset: float | None) -> bool:
+    """A plateau that begins within the first fiftieth of the record: there was no fall before it."""
+    if series is None or onset is None or len(series) < 8:
+        return False
+    first, last = float(series.at[0]), float(series.at[-1])
+    lost = fell(series)
+    return onset <= first + 0.02 * (last - first) and lost is not None and lost < 0.02
+
+
 def as_share(series: Series) -> float:
     """What a score must be divided by to be a share between 0 and 1."""
     return 100.0 if series.unit == "%" else 1.0

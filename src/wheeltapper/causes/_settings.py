@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import os
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from wheeltapper.audit.length import Length, length_of
 from wheeltapper.causes import Case
+from wheeltapper.code.objects import OPTIMIZERS
 from wheeltapper.config.dialects import generic
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.config.tree import Leaf
@@ -28,9 +33,60 @@ def world_size(case: Case) -> float | None:
 
 
 def adaptive(case: Case) -> bool | None:
-    """Whether the optimizer divides by the size of the gradient, so that its scale does not matter; None: unknown."""
+    """Whether the optimizer divides by the size of the gradient, so that its scale does not matter; None: unknown.
+
+    Where the settings do not name it, the script does, if all that it builds are of one kind.
+    """
     name = case.knob("optimizer.name")
-    return None if not isinstance(name, str) else any(word in name.lower() for word in ADAPTIVE)
+    names = [name] if isinstance(name, str) else [n for path in case.run.scripts for n in _built_in(path)]
+    kinds = {any(word in one.lower() for word in ADAPTIVE) for one in names}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _built_in(path: str) -> tuple[str, ...]:
+    """The optimizers that a script builds by their names."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return ()
+    large = not path.endswith(".py") or info.st_size > 1_000_000
+    return () if large else _optimizers(path, info.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _optimizers(path: str, _changed: int) -> tuple[str, ...]:
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [
+        f.attr if isinstance(f, ast.Attribute) else f.id for f in called if isinstance(f, ast.Attribute | ast.Name)
+    ]
+    return tuple(dict.fromkeys(name for name in names if name in OPTIMIZERS))
+
+
+def plain_sgd(case: Case) -> bool:
+    """SGD by its name, or by a momentum without betas."""
+    unnamed = case.knob("optimizer.momentum") is not None and case.knob("optimizer.betas") is None
+    return adaptive(case) is False or (adaptive(case) is None and unnamed)
+
+
+# The upper ends of what Adam and SGD are run with; the middle of what the frameworks' recipes from scratch use.
+HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3
+USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1
+# The rate times the updates of short recipes from scratch, which is how far they can go: nanoGPT's character model 1e-3
+# over 5,000 (a third of it lost to warm-up and decay), DAWNBench's ResNet-9 0.4 over 2,352 (half lost). A run of a few
+# hundred updates that has to learn from scratch needs the upper end of what its optimizer is run with.
+FAR_ADAPTIVE, FAR_PLAIN = 3.0, 400.0
+
+
+def usual_rate(case: Case) -> float:
+    """The learning rate that a run of this length, from scratch, is run with."""
+    plain = plain_sgd(case)
+    usual, high = (USUAL_PLAIN, HIGH_PLAIN) if plain else (USUAL_ADAPTIVE, HIGH_ADAPTIVE)
+    total = length_of_run(case, "steps")
+    return usual if total is None else min(high, max(usual, (FAR_PLAIN if plain else FAR_ADAPTIVE) / total))
 
 
 def length(case: Case) -> Length:

@@ -40,7 +40,7 @@ import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import fell
-from wheeltapper.causes._settings import adaptive
+from wheeltapper.causes._settings import adaptive, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import running_median
@@ -196,7 +196,7 @@ def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:
     return []
 
 
-def _how_far(case: Case) -> tuple[float, str]:
+def _how_far(case: Case, rate: float) -> tuple[float, str]:
     """By how much to cut the rate, as far as the run tells, and why."""
     lr: Series | None = case.get("lr")
     onset = case.since(lr.clock) if lr is not None else None
@@ -204,6 +204,8 @@ def _how_far(case: Case) -> tuple[float, str]:
         now, peak = float(lr.values[lr.at <= onset][-1]), float(np.nanmax(lr.values))
         if 0 < now < 0.5 * peak and int(np.nanargmax(lr.values)) > int((lr.at <= onset).sum()) - 1:
             return 2 * peak / now, f"half of {now:.2g}, where it broke on the way up"
+    if _beyond(case) and usual_rate(case) < 0.5 * rate:
+        return rate / usual_rate(case), "what runs of this length are run with: no recipe has a rate like this one"
     learned = case.found("diverged", "collapsed", "spiked", "declined-after-peak", "slow-rise")
     if not learned and case.found("at-chance", "barely-learned", "above-start", severity="ill"):
         return 10.0, "a tenth: it never learned at this rate"
@@ -215,7 +217,7 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     edits: tuple[Edit, ...] = ()
     text = "Halve the learning rate and start again, at the latest from a checkpoint before the onset."
     if isinstance(rate, (int, float)) and rate > 0:
-        factor, why = _how_far(case)
+        factor, why = _how_far(case, float(rate))
         edits = (Edit("optimizer.lr", rate, float(f"{rate / factor:.3g}"), why),)
         if factor > 2:
             text = f"Cut the learning rate to {rate / factor:.3g} ({why}) and start again."

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._settings import adaptive, number
+from wheeltapper.causes._settings import HIGH_ADAPTIVE, HIGH_PLAIN, number, plain_sgd, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -58,8 +58,6 @@ TRIAL = "run from the start with the learning rate at 1, 3, 10 and 30 times; a f
 # (defaults of the frameworks in config/dialects). Below a tenth of that low end a rate is suspicious by itself.
 TINY = 1e-6
 PLAIN = 1e-3  # plain SGD is run with 0.01 to 1: a hundredth of its middle is suspicious, a thousandth decisive
-HIGH_ADAPTIVE, HIGH_PLAIN = 1e-2, 0.3  # the upper ends of what Adam and SGD are run with
-USUAL_ADAPTIVE, USUAL_PLAIN = 3e-4, 0.1  # the middle of what the frameworks' recipes from scratch use
 ADAPTER = 2e-5  # a LoRA adapter below this moves ten times slower than its papers' 1e-4 to 3e-4
 
 
@@ -73,13 +71,18 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > 0:
-        plain = _plain(case)
+        plain = plain_sgd(case)
         if plain and peak < PLAIN:
             out.append(Evidence(3.0, f"the rate is at most {peak:.2g}, far below what SGD is run with", "level"))
         elif peak < TINY:
             out.append(Evidence(4.0, f"the rate is at most {peak:.2g}, below what trains anything", "level"))
         elif peak < ADAPTER:
             out.append(Evidence(1.5, f"the rate is at most {peak:.2g}", "level"))
+        elif not _fine_tuned(case) and peak < usual_rate(case) / 30:
+            text = (
+                f"the rate is at most {peak:.2g}; runs of this length, from scratch, have about {usual_rate(case):.2g}"
+            )
+            out.append(Evidence(1.5, text, "level"))
         elif peak > (5e-2 if plain else 1e-3):
             out.append(Evidence(-2.0, f"the rate reaches {peak:.2g}, which is not low for any optimizer", "level"))
     wanted = number(case.knob("optimizer.lr"))
@@ -92,10 +95,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     return out
 
 
-def _plain(case: Case) -> bool:
-    """SGD by its name, or by a momentum without betas."""
-    unnamed = case.knob("optimizer.momentum") is not None and case.knob("optimizer.betas") is None
-    return adaptive(case) is False or (adaptive(case) is None and unnamed)
+def _fine_tuned(case: Case) -> bool:
+    return bool(case.knob("finetune.from") or case.knob("model.lora_rank"))
 
 
 def _shape(train: Series) -> list[Evidence]:
@@ -131,8 +132,8 @@ def _how_far(case: Case, rate: float) -> float:
     """By how much to raise the rate. While the loss hardly moves, what it moves by is in proportion to the rate, so
     the factor that would halve it follows from the record; ten at least, and not past what its optimizer is run with.
     """
-    usual = USUAL_PLAIN if _plain(case) else USUAL_ADAPTIVE
-    if rate < usual / 30 and not case.knob("finetune.from") and not case.knob("model.lora_rank"):
+    usual = usual_rate(case)
+    if rate < usual / 30 and not _fine_tuned(case):
         return usual / rate  # so far off that the factor is told best by what everybody uses
     train = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 8:
@@ -141,5 +142,5 @@ def _how_far(case: Case, rate: float) -> float:
     quarter = max(1, len(x) // 4)
     first, last = float(np.median(x[:quarter])), float(np.median(x[-quarter:]))
     moved = (first - last) / abs(first) if first else 0.0
-    highest = (HIGH_PLAIN if _plain(case) else HIGH_ADAPTIVE) / rate
+    highest = (HIGH_PLAIN if plain_sgd(case) else HIGH_ADAPTIVE) / rate
     return max(10.0, min(0.5 / max(moved, 1e-3), highest))

@@ -36,7 +36,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import fell
+from wheeltapper.causes._look import flat_from_start
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -55,8 +55,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     gap = case.found("train-val-gap", severity="ill")
     if gap and not turns:
         return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
-    if train is not None and not turns and (fell(train) or 0.0) <= 0.02:
-        return Excluded("the training loss never fell: nothing was learned by heart")
+    flat = case.found("plateau", severity="ill")
+    if flat and not turns and flat_from_start(train, flat[0].onset):
+        return Excluded("the training loss never fell: nothing was learned, by heart or otherwise")
     if train is None or not turns:
         return [Evidence(-1.0, "no training loss to compare with", "trend")] if train is None else []
     turn = turns[0]

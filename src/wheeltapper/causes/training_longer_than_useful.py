@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import flat_from_start
 from wheeltapper.finding import Evidence, Remedy
 
 ID = "training-longer-than-useful"
@@ -47,9 +48,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     known = case.found("memorised", severity="ill")
     if not flat and not known:
         return [Evidence(-2.0, "the training loss still falls", "flat")]
+    if flat and not known and flat_from_start(case.get("train_loss"), flat[0].onset):
+        return Excluded("the training loss never fell: nothing was learned that could be overdone")
     out = []
-    if flat and flat[0].numbers.get("flat", 0.0) > 0.97:
-        return Excluded("the loss never fell: nothing useful was behind it")
     if flat:
         out.append(Evidence(2.0, flat[0].summary, "flat", flat[0].places))
     if known:

@@ -85,9 +85,8 @@ def mentions(program: Program, node: ast.expr, pattern: re.Pattern[str], depth: 
 
 
 def nodes_of(program: Program, *types: type[ast.AST]) -> Iterator[ast.AST]:
-    for node in program.live_nodes():
-        if isinstance(node, types):
-            yield node
+    for kind in types:
+        yield from program.live_by_type.get(kind, [])
 
 
 def _is_main(test: ast.expr) -> bool:

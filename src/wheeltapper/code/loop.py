@@ -13,9 +13,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wheeltapper.code.eventful import CLIPS, eventful
 from wheeltapper.code.index import registers, starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
+from wheeltapper.code.scripts import children
 
 What = Literal[
     "backward", "step", "scaler-step", "scaler-update", "unscale", "clip", "zero_grad", "schedule", "ema", "eval", "train",
@@ -24,7 +26,6 @@ What = Literal[
 MAX_DEPTH = 12
 MAX_EVENTS = 5000
 MAX_ENTERED = 4000  # functions entered in one walk; a program that calls itself in circles ends here
-CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"}
 NETWORK = re.compile(
     r"model|net|gen|disc|critic|encod|decod|backbone|head|actor|policy|student|teacher|ema|module|^[GDE]$|^m$", re.I
 )
@@ -58,7 +59,7 @@ class Loop:
     """The events of one program, in the order they run."""
 
     events: list[Event] = field(default_factory=list)
-    walked: list[tuple[ast.AST, bool]] = field(default_factory=list)  # every loop, and whether gradients are off in it
+    walked: dict[ast.AST, bool] = field(default_factory=dict)  # every loop, and whether gradients are ever off in it
     scopes: set[str] = field(default_factory=set)  # functions the walk entered
     complete: bool = True  # False: cut short, or a call we could not see into was handed an optimizer
 
@@ -109,6 +110,18 @@ def _walk_uncalled(program: Program, walker: _Walker, decorated: bool) -> None:
             walker.function(func, {}, (), ())
 
 
+def _collect(node: ast.AST, loops: tuple[ast.AST, ...], out: list[tuple[ast.Call, tuple[ast.AST, ...]]]) -> None:
+    if isinstance(node, ast.Lambda):
+        return
+    inner = loops
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        inner = (*loops, node)
+    for child in children(node):
+        _collect(child, inner, out)
+    if isinstance(node, ast.Call):
+        out.append((node, loops))
+
+
 class _Walker:
     def __init__(self, program: Program, parts: list[Part]) -> None:
         self.program = program
@@ -118,16 +131,25 @@ class _Walker:
         self.stack: list[Func] = []
         self.no_grad = 0
         self.entered = 0
+        self.cut = 0  # functions not entered because they lie too deep
+        self.barren: set[tuple[str, frozenset[tuple[str, str]], bool]] = set()  # walked in full, and nothing happened
+        self.eventful = eventful(program, {program.func_of[part.call] for part in parts})
+        self.calls_inside: dict[ast.expr, list[tuple[ast.Call, tuple[ast.AST, ...]]]] = {}
 
     # -- statements -----------------------------------------------------------------------------
 
     def function(
         self, func: Func, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
     ) -> None:
+        way = (func.scope, frozenset(names.items()), self.no_grad > 0)
+        if func.scope not in self.eventful or way in self.barren:
+            return
         self.entered += 1
         if func in self.stack or len(self.stack) >= MAX_DEPTH or self.entered > MAX_ENTERED:
             self.loop.complete = self.loop.complete and self.entered <= MAX_ENTERED
+            self.cut += func not in self.stack
             return
+        before = self.cut, len(self.loop.events)
         self.stack.append(func)
         self.loop.scopes.add(func.scope)
         quiet = any(
@@ -142,6 +164,8 @@ class _Walker:
             self.expression(body, names, loops, guards)
         self.no_grad -= quiet
         self.stack.pop()
+        if before == (self.cut, len(self.loop.events)):
+            self.barren.add(way)
 
     def block(
         self, body: list[ast.stmt], names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
@@ -160,7 +184,7 @@ class _Walker:
                 return
             case ast.For() | ast.AsyncFor():
                 self.expression(node.iter, names, loops, guards)
-                self.loop.walked.append((node, self.no_grad > 0))
+                self.loop.walked[node] = self.loop.walked.get(node, False) or self.no_grad > 0
                 self.block(node.body, names, (*loops, node), guards)
                 self.block(node.orelse, names, loops, guards)
             case ast.While():
@@ -185,28 +209,26 @@ class _Walker:
                 for case in node.cases:
                     self.block(case.body, names, loops, guards)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children(node):
                     if isinstance(child, ast.expr):
                         self.expression(child, names, loops, guards)
 
     def expression(
         self, node: ast.expr, names: dict[str, str], loops: tuple[ast.AST, ...], guards: tuple[Guard, ...]
     ) -> None:
-        """Calls inside an expression, innermost first, as Python would make them."""
-        if isinstance(node, ast.Lambda):
-            return
-        inner = loops
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            inner = (*loops, node)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.expression(child, names, inner, guards)
-            elif isinstance(child, ast.keyword | ast.comprehension):
-                for part in ast.iter_child_nodes(child):
-                    if isinstance(part, ast.expr):
-                        self.expression(part, names, inner, guards)
-        if isinstance(node, ast.Call):
-            self.call(node, names, loops, guards)
+        for call, inner in self.calls_in(node):
+            self.call(call, names, (*loops, *inner), guards)
+
+    def calls_in(self, node: ast.expr) -> list[tuple[ast.Call, tuple[ast.AST, ...]]]:
+        """Calls inside an expression, innermost first, as Python would make them, with the comprehensions around each.
+
+        Remembered: a function is walked once for every way that leads to it.
+        """
+        if node not in self.calls_inside:
+            found: list[tuple[ast.Call, tuple[ast.AST, ...]]] = []
+            _collect(node, (), found)
+            self.calls_inside[node] = found
+        return self.calls_inside[node]
 
     # -- calls ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wheeltapper.code.scripts import Launch, Script
 from wheeltapper.finding import Place
@@ -31,7 +32,7 @@ class Func:
     scope: str
     owner: str | None  # the class it is a method of
 
-    @property
+    @cached_property
     def params(self) -> list[str]:
         a = self.node.args
         names = [p.arg for p in (*a.posonlyargs, *a.args)]
@@ -80,6 +81,8 @@ class Program:
     scopes: dict[str, Func] = field(default_factory=dict, repr=False)
     reachable: set[str] = field(default_factory=set, repr=False)  # scopes of functions the entry can come to
     accessors: set[str] = field(default_factory=set)  # functions that look up a name they are given
+    live: list[list[ast.AST]] = field(default_factory=list, repr=False)  # nodes the entry can come to, by function
+    mentions: dict[str, set[str]] = field(default_factory=dict, repr=False)  # scope -> names that stand in it
     imported: dict[str, dict[str, str]] = field(default_factory=dict)  # script -> local name -> dotted origin
     modules: set[str] = field(default_factory=set)  # every tail of every module path: "train", "pkg.train"
 
@@ -143,7 +146,11 @@ class Program:
         ours = self.functions.get(name, [])
         if isinstance(call.func, ast.Name):
             local = [f for f in ours if f.owner is None]
-            return (local, False) if local and self.is_ours(name, call) else ([], True)
+            if not local or not self.is_ours(name, call):
+                return [], True
+            origin = self.imported.get(self.script_of[call].name, {}).get(name)
+            home = origin.lstrip(".").rpartition(".")[0] if origin is not None else None
+            return self._of_module(local, home, call), False
         if not ours:
             named = self._named_functions(call.func)
             return named, not named
@@ -155,8 +162,18 @@ class Program:
             return ([method], False) if method else ([], True)
         if self._is_module(call.func.value):
             local = [f for f in ours if f.owner is None]
-            return (local, False) if local else ([], True)
+            home = self.origin(call.func.value).lstrip(".")
+            return (self._of_module(local, home, call), False) if local else ([], True)
         return [f for f in ours if f.owner], True
+
+    def _of_module(self, funcs: list[Func], home: str | None, call: ast.Call) -> list[Func]:
+        """Of functions of one name, those of the module meant (None: where the call stands); all, if none lies there."""
+        here = self.script_of[call]
+        if home is None:
+            near = [f for f in funcs if f.script is here]
+        else:
+            near = [f for f in funcs if ("." + ".".join(f.script.module)).endswith("." + home)]
+        return near or funcs
 
     def _is_module(self, node: ast.expr) -> bool:
         """Whether an expression names an imported module of the program (and not a variable of that name)."""
@@ -217,14 +234,20 @@ class Program:
 
     def live_nodes(self) -> Iterator[ast.AST]:
         """Every node of code that starting the entry can come to."""
-        dead: set[str] = set()
-        for scope, func in self.scopes.items():
-            if scope not in self.reachable and func.name != "<lambda>":
-                dead.add(scope)
-        buried = {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
-        for node, inside in self.func_of.items():
-            if inside is None or inside.scope not in buried:
-                yield node
+        for nodes in self.live:
+            yield from nodes
+
+    @cached_property
+    def live_by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in self.live_nodes():
+            found[type(node)].append(node)
+        return found
+
+    def buried(self) -> set[str]:
+        """Scopes of functions that starting the entry cannot come to, and of all that is defined inside them."""
+        dead = {s for s, f in self.scopes.items() if s not in self.reachable and f.name != "<lambda>"}
+        return {s for s, f in self.scopes.items() if s in dead or self._inside(f, dead)}
 
     def _inside(self, func: Func, dead: set[str]) -> bool:
         outer = self.func_of.get(func.node)

@@ -19,6 +19,7 @@ from wheeltapper.sources.record import Note
 MAX_BYTES = 2_000_000  # a hand-written script of 2 MB does not exist; a generated table of weights does
 MAX_FILES = 500  # beyond this a folder is not "a small repository"; the first 500 in name order are read
 MAX_DEPTH = 12
+SHARED = {"ctx", "op", "ops"}
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", ".tox", ".venv", "venv", "env", "node_modules", "__pycache__", "site-packages",
     "build", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints", "wandb", "mlruns",
@@ -98,8 +99,33 @@ def parse_script(text: str, name: str = "train.py") -> Script:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an invalid escape in the user's string is not our business
         tree = ast.parse(text)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return Script(Path(name), name, tree, text, parents)
+    return Script(Path(name), name, tree, text, parents_of(tree))
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below, as ast.iter_child_nodes has them, without operators and contexts: those are shared objects
+    that lie nowhere. Several times faster, and everything here is made of it."""
+    out: list[ast.AST] = []
+    for name in node._fields:
+        if name in SHARED:
+            continue
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            out += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST):
+            out.append(value)
+    return out
+
+
+def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    parents: dict[ast.AST, ast.AST] = {}
+    queue = [tree]
+    for node in queue:
+        below = children(node)
+        for child in below:
+            parents[child] = node
+        queue += below
+    return parents
 
 
 def _parse(path: Path, name: str, text: str, notes: list[Note]) -> Script | None:

@@ -28,6 +28,7 @@ from wheeltapper.finding import Clear, Evidence, Finding, Unknown
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
+from wheeltapper.sources.record import ClockName
 
 # What the audit may prove that makes a run another one than was asked for, or breaks it.
 DECIDES = {
@@ -201,7 +202,7 @@ def _proved_by(answer: Excluded | tuple[Evidence, ...], case: Case) -> tuple[str
 def _ranked(cause: ModuleType, candidate: Candidate, share: float, ill: Sequence[str], case: Case) -> RankedCause:
     explains = tuple(sign for sign in ill if sign in candidate.explains)
     progress = case.get("progress")
-    clock = progress.clock if progress is not None and progress.clock is not None else "step"
+    clock: ClockName = progress.clock if progress is not None and progress.clock is not None else "step"
     return RankedCause(
         id=cause.ID,
         title=_title(cause),

@@ -262,7 +262,7 @@ class Guard:
         self._meter = self._new_meter()
         self.names = self._meter.names
         self._cuda = self._meter.device.type == "cuda"
-        self._outbox = Outbox(self._meter.device)
+        self._outbox = Outbox(self._meter.device, len(self._meter.row))
         self._judge = Judge(self.names)
         self._journal = Journal(self.run_dir, self.rank)
         self._actor = Actor(self.policy, self._parts(), self._journal, self._ranks, **self._options)
@@ -279,14 +279,7 @@ class Guard:
             verdict.alarm(self, Alarm("not-optimized", text, "warning", self.at, {"names": missing[:64]}), self.tick)
 
     def _new_meter(self) -> Meter:
-        names = {id(p): n for n, p in unwrapped(self.model).named_parameters()}
-        params, labels, group_of = [], [], []
-        for g, group in enumerate(self.optimizer.param_groups):
-            for k, p in enumerate(group["params"]):
-                params.append(p)
-                labels.append(names.get(id(p), f"group{g}.{k}"))
-                group_of.append(g)
-        return Meter(labels, params, group_of, params[0].device if params else torch.device("cpu"))
+        return Meter.of(self.optimizer, {id(p): n for n, p in unwrapped(self.model).named_parameters()})
 
     def _parts(self) -> Parts:
         return Parts(self.model, self.optimizer, self.scheduler, self.scaler, self.ema, self._loader)
@@ -333,7 +326,7 @@ class Guard:
                 self._spoil_step()
         row = self._row()
         row.add(loss, batch_id)
-        row.gradients = self._meter.gradients(scale.inverse(self.scaler, self.optimizer))
+        row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
         row.before_clip = True
         if self._due() and (inputs is not None or targets is not None):
             row.batch = (inputs, targets)
@@ -343,7 +336,7 @@ class Guard:
             self._send(self._late)
         row = self._row()
         if row.gradients is None:
-            row.gradients = self._meter.gradients(scale.inverse(self.scaler, self.optimizer))
+            row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
         row.overflow = getattr(self.optimizer, "found_inf", None)
         row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
         if self._due():
@@ -352,7 +345,9 @@ class Guard:
             row.look = looks.Look(self.at, self.tick, self._meter, self._meter.without_gradient())
             looks.before_step(row.look, row.gradients)
             row.memory = memory(self._meter.device)
-        row.weights = self._meter.sample_weights()
+            row.weights = self._meter.sample_weights()
+        if self._meter.moves is not None:
+            self._meter.moves.before()
         if self.policy == "skip" and not self._actor.spent:
             self._skip(row)
 
@@ -382,17 +377,18 @@ class Guard:
         self._actor.protect_buffers(None)
         row = self._open
         if row is not None:
-            if row.weights is not None:
-                after = self._meter.sample_weights()
-                row.update = self._meter.update(row.weights, after)
-                if row.look is not None:
-                    looks.after_step(row.look, row.weights, after, self.model, self.optimizer, self.ema)
+            moves = self._meter.moves
+            if moves is not None:
+                row.update, row.weights_first = moves.after(), moves.weights_first
+            if row.look is not None and row.weights is not None:
+                looks.after_step(row.look, row.weights, self.model, self.optimizer, self.ema)
             self._close(skipped=False)
             self._drain()
-        self._actor.parts = self._parts()
-        self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
-        if self._actor.due() and self._ranks.group is None:
-            verdict.act(self, self._actor.want)
+        if self.policy != "watch":
+            self._actor.parts = self._parts()
+            self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
+            if self._actor.due() and self._ranks.group is None:
+                verdict.act(self, self._actor.want)
         self._tell("boundary", self.tick)
 
     def _row(self) -> Row:
@@ -400,6 +396,7 @@ class Guard:
             if sum(len(g["params"]) for g in self.optimizer.param_groups) != len(self._meter.params):
                 self._meter = self._new_meter()  # a group was added, as when layers are unfrozen
                 self.names = self._judge.names = self._meter.names
+                self._outbox.resize(len(self._meter.row))
             self._open = Row(self.tick, scale.mark(self.scaler))
             self._actor.end_of_iteration()
         return self._open
@@ -429,7 +426,7 @@ class Guard:
     def _send(self, row: Row) -> None:
         if row is self._late:
             self._late = None
-        self._outbox.send(row.tensor(self._meter), row)
+        self._outbox.send(row.tensor(self._meter), row, row=True)
         look = row.look
         if look is not None:
             for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):
@@ -442,7 +439,7 @@ class Guard:
         wait = wait or (self._outbox.kind == "other" and self._due())
         for numbers, what in self._outbox.arrived(wait):
             if isinstance(what, Row):
-                verdict.take(self, what.record(numbers, self._meter.group_of, self.clip_norm))
+                verdict.take(self, what.record(numbers, self.clip_norm))
             elif isinstance(what, looks.Look):
                 verdict.look(self, what.record(numbers))
             else:

@@ -11,6 +11,7 @@ fixed number of sigmas is wrong in both directions). LOG.md has the measured fal
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,7 +42,8 @@ class Band:
     """A running median and the level above it that a quiet step exceeds once in 1/RATE looks."""
 
     def __init__(self) -> None:
-        self._near: deque[float] = deque(maxlen=NEAR)  # quiet values
+        self._near: deque[float] = deque()  # the last NEAR quiet values, and the same in order
+        self._ordered: list[float] = []
         self._last: deque[float] = deque(maxlen=NEAR)  # all values
         self._pool: deque[float] = deque(maxlen=POOL)
         self._since = 0
@@ -66,7 +68,10 @@ class Band:
         if self._near:
             self._pool.append(value - self.median)
         self._near.append(value)
-        self.median = sorted(self._near)[len(self._near) // 2]
+        insort(self._ordered, value)
+        if len(self._near) > NEAR:
+            del self._ordered[bisect_left(self._ordered, self._near.popleft())]
+        self.median = self._ordered[len(self._ordered) // 2]
         self._since += 1
         if len(self._pool) >= QUIET and (self._since >= 32 or not self.ready):
             self._since = 0

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from wheeltapper.guard.measure import Gradients, Meter, dense, local, norms, sample
+from wheeltapper.guard.measure import Gradients, Meter, norms
 from wheeltapper.guard.record import Floats, TensorRecord
+from wheeltapper.guard.sample import Layout, dense, local, placed
 from wheeltapper.guard.snapshot import broken_buffers
 
 
@@ -29,7 +30,8 @@ class Look:
     parts: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     lagged: list[int] = field(default_factory=list)  # parameters with a second moment
-    pushed: list[int] = field(default_factory=list)  # parameters with a gradient
+    graded: list[int] = field(default_factory=list)  # parameters with a gradient, as their norms were taken
+    pushed: list[int] = field(default_factory=list)  # those of them whose gradient was sampled
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, name: str, tensor: Any) -> None:
@@ -57,16 +59,14 @@ class Look:
                 full[where] = found[name]
             return full
 
-        everywhere = list(range(n))
-        grad = spread("grad", everywhere)
-        grad[self.absent] = np.nan
+        each = meter.sizes**0.5
         return TensorRecord(
             step=self.step,
             tick=self.tick,
-            weight_rms=spread("weight", everywhere),
-            grad_rms=grad,
-            update_rms=spread("update", meter.sampled),
-            moved=spread("moved", meter.sampled),
+            weight_rms=spread("weight", list(range(n))) / each,
+            grad_rms=spread("grad", self.graded) / each,
+            update_rms=spread("update", meter.layout.order),
+            moved=spread("moved", meter.layout.order),
             lag=spread("lag", self.lagged),
             active=spread("active", self.pushed),
             ema_distance=float(found["ema"][0]) if "ema" in found else float("nan"),
@@ -80,78 +80,96 @@ class Look:
 
 def before_step(look: Look, gradients: Gradients) -> None:
     """What is taken before the optimizer moves the weights."""
-    meter = look.meter
-    each = gradients.each
-    look.add("grad", each / meter.sizes.sqrt())
-    weights = torch.stack([n.to(meter.device, non_blocking=True) for n in weight_norms(meter)])
-    look.add("weight", weights / meter.sizes.sqrt())
+    look.add("grad", gradients.each())
+    look.graded = gradients.plan.order.tolist()
+    look.add("weight", weight_norms(look.meter))
 
 
-def weight_norms(meter: Meter) -> list[Any]:
-    found: list[Any] = [meter.nan] * len(meter.params)
-    for where in meter.buckets.values():
-        for i, n in zip(where, norms([local(meter.params[i].detach()) for i in where]), strict=True):
-            found[i] = n
-    return found
+def weight_norms(meter: Meter) -> Any:
+    """The norm of every parameter, in one vector."""
+    parts = [torch.stack(norms([local(meter.params[i].detach()) for i in where])) for where in meter.buckets.values()]
+    order = [i for where in meter.buckets.values() for i in where]
+    flat = torch.cat([p.to(meter.device, non_blocking=True) for p in parts])
+    return flat if order == sorted(order) else flat[placed(torch.tensor(order).argsort(), meter.device)]
 
 
-def after_step(look: Look, before: Any, after: Any, model: Any, optimizer: Any, ema: Any) -> None:
+def after_step(look: Look, before: Any, model: Any, optimizer: Any, ema: Any) -> None:
     """What the step did: the update, the share of coordinates it changed, the second moment it used."""
-    meter = look.meter
-    look.add("update", meter.per_tensor(after - before))
-    changed = (after != before).float()
-    look.add("moved", meter.per_tensor(changed).square())
-    activity(look)
+    meter, layout = look.meter, look.meter.layout
+    after = meter.sample_weights()
+    change = after - before
+    look.add("moved", layout.sums((after != before).float()) / layout.lengths)
+    look.add("update", layout.rms(change))
+    of_gradients(look, optimizer)
     broken = broken_buffers(local(b) for b in model.buffers())
     if broken is not None:
         look.add("buffers", broken.to(meter.device, non_blocking=True))
-    lag(look, optimizer)
     average = ema_sample(ema, meter)
     if average is not None:
         look.add("ema", torch.linalg.vector_norm(average - after) / torch.linalg.vector_norm(after))
 
 
-def activity(look: Look) -> None:
-    """The share of the sampled coordinates whose gradient is not exactly zero: those that a step must move."""
-    views, counts = [], []
-    for i, count in zip(look.meter.sampled, look.meter.counts, strict=True):
-        grad = look.meter.params[i].grad
-        if grad is not None and not grad.is_sparse and dense(local(grad)):
-            views += list(sample(local(grad)))
-            counts.append(count)
-            look.pushed.append(i)
-    if views:
-        parts = (torch.cat(views) != 0).float().split(counts)
-        look.add("active", (torch.stack(norms(list(parts))) / look.meter.root_counts(counts)).square())
-
-
-def lag(look: Look, optimizer: Any) -> None:
-    """RMS of g²/v of every tensor (KNOWLEDGE LR-11): near 1 while the second moment keeps up."""
+def of_gradients(look: Look, optimizer: Any) -> None:
+    """On the sample: the share of coordinates whose gradient is not exactly zero, those that a step must move; and RMS
+    of g²/v of every tensor (KNOWLEDGE LR-11), near 1 while the second moment keeps up."""
     meter = look.meter
-    grads, moments, floors, counts = [], [], [], []
-    for i, count in zip(meter.sampled, meter.counts, strict=True):
+    grads: dict[int, Any] = {}
+    moments: dict[int, Any] = {}
+    for i in meter.sampled:
         p = meter.params[i]
+        if p.grad is None:
+            continue
+        grad = local(p.grad)
+        if grad.is_sparse or grad.dtype != p.dtype or not dense(grad):
+            continue
+        grads[i] = grad
         state = optimizer.state.get(p)
-        moment = state.get("exp_avg_sq") if p.grad is not None and isinstance(state, Mapping) else None
-        if (
-            moment is None
-            or p.grad.is_sparse
-            or not local(moment).stride() == local(p.grad).stride() == local(p).stride()
-        ):
-            continue  # without the same layout the sampled coordinates would not be the same ones
-        group = optimizer.param_groups[meter.group_of[i]]
-        grads += list(sample(local(p.grad)))
-        moments += list(sample(local(moment)))
-        floors.append((correction(group, state), floor(group), count))
-        look.lagged.append(i)
-        counts.append(count)
+        moment = local(state.get("exp_avg_sq")) if isinstance(state, Mapping) else None
+        # Without the same layout the sampled coordinates would not be the same ones.
+        if moment is not None and moment.stride() == grad.stride() == local(p).stride():
+            moments[i] = moment
     if not grads:
         return
-    g = torch.cat(grads).float()
-    v = torch.cat(moments).float()
-    scaled = [m.div(c).clamp_(min=e * e) for m, (c, e, _) in zip(v.split(counts), floors, strict=True)]
-    ratio = g / torch.cat(scaled).sqrt_()
-    look.add("lag", torch.stack(norms(list(ratio.split(counts)))) / meter.root_counts(counts))
+    layout = meter.layout if len(grads) == len(meter.sampled) else Layout(grads, meter.params_local(), meter.device)
+    g = layout.take(layout.views(grads))
+    look.pushed = layout.order
+    look.add("active", layout.sums((g != 0).float()) / layout.lengths)
+    if not moments:
+        return
+    if len(moments) != len(grads):
+        layout = Layout(moments, meter.params_local(), meter.device)
+        g = layout.take(layout.views(grads))
+    look.lagged = layout.order
+    v = layout.take(layout.views(moments))
+    correct, least = corrections(layout.order, meter, optimizer)
+    v.div_(correct if isinstance(correct, float) else layout.spread(correct))
+    v.clamp_(min=least if isinstance(least, float) else layout.spread(least))
+    look.add("lag", layout.rms(g.div_(v.sqrt_())))
+
+
+def corrections(order: list[int], meter: Meter, optimizer: Any) -> tuple[Any, Any]:
+    """For each tensor 1 − β2^t, for a second moment starts at zero and is read through this, and the least second
+    moment, ε². One number where it is the same for all; on the device where t is kept there."""
+    betas, steps, floors = [], [], []
+    for i in order:
+        group, state = optimizer.param_groups[meter.group_of[i]], optimizer.state[meter.params[i]]
+        pair, t = group.get("betas"), state.get("step")
+        known = isinstance(pair, list | tuple) and isinstance(pair[1], int | float) and t is not None
+        betas.append(float(pair[1]) if known else 0.0)
+        steps.append(t if known else 1.0)
+        floors.append(floor(group) ** 2)
+    least = floors[0] if len(set(floors)) == 1 else placed(torch.tensor(floors), meter.device)
+    away = {id(t): t for t in steps if isinstance(t, torch.Tensor) and t.device.type != "cpu"}
+    if away:
+        counts = torch.stack([away[id(t)].reshape(()) if id(t) in away else scalar(t, meter.device) for t in steps])
+        base = betas[0] if len(set(betas)) == 1 else placed(torch.tensor(betas), meter.device)
+        return 1.0 - torch.pow(base, counts.float()), least
+    found = [1.0 - b ** float(t) for b, t in zip(betas, steps, strict=True)]
+    return (found[0] if len(set(found)) == 1 else placed(torch.tensor(found), meter.device)), least
+
+
+def scalar(value: Any, device: torch.device) -> Any:
+    return placed(torch.tensor(float(value)), device)
 
 
 def floor(group: Mapping[str, Any]) -> float:
@@ -161,23 +179,12 @@ def floor(group: Mapping[str, Any]) -> float:
     return float(eps) if isinstance(eps, int | float) else 1e-8
 
 
-def correction(group: Mapping[str, Any], state: Mapping[str, Any]) -> Any:
-    """1 − β2^t: a second moment starts at zero and is read through this. On the device where t is kept there."""
-    betas, t = group.get("betas"), state.get("step")
-    if not isinstance(betas, list | tuple) or not isinstance(betas[1], int | float) or t is None:
-        return 1.0
-    beta = float(betas[1])
-    if isinstance(t, torch.Tensor) and t.device.type != "cpu":
-        return 1.0 - torch.pow(beta, t)
-    return 1.0 - beta ** float(t)
-
-
 def ema_sample(ema: Any, meter: Meter) -> Any:
     """The sampled coordinates of the averaged weights, None if they cannot be matched to the model's by name."""
     shadow = ema_tensors(ema)
     if shadow is None:
         return None
-    views: list[Any] = []
+    twins: dict[int, Any] = {}
     for i in meter.sampled:
         twin = shadow.get(meter.names[i])
         p = local(meter.params[i])
@@ -186,10 +193,11 @@ def ema_sample(ema: Any, meter: Meter) -> Any:
             or local(twin).shape != p.shape
             or local(twin).device != p.device
             or local(twin).stride() != p.stride()
+            or not twin.is_floating_point()
         ):
             return None
-        views += list(sample(local(twin.detach())))
-    return torch.cat(views).float()
+        twins[i] = local(twin.detach())
+    return meter.layout.take(meter.layout.views(twins)) if twins else None
 
 
 def ema_tensors(ema: Any) -> dict[str, Any] | None:

@@ -1,44 +1,64 @@
 """The numbers of a step, computed where the tensors are, in a few launches and without asking the device anything.
 
-Norms come from one `_foreach_norm` per dtype and device. What would need a copy of the weights (the update, the
-second-moment lag, which coordinates moved) is taken on a fixed sample: up to four runs of 1024 coordinates spread
-over each tensor. So the guard holds a few megabytes, whatever the size of the model, and allocates no second copy
-of anything.
+What counts is the host's time: each call costs it 5 to 25 µs, and each tensor that a call hands out another. So the
+norms of large gradients come from one `_foreach_norm` per dtype and device, those of the many short ones (biases, gains)
+from one concatenation and one segmented sum, and everything of a step leaves in one copy. What need not be computed on
+the device (square roots, the loss scale, groups) is made on the host, when the numbers have come there.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-# Four runs of 1024: the RMS of 4096 coordinates is within 1.1 % (1/sqrt(2n)) for Gaussian values and, for a
-# kurtosis of 100, still within 8 %; the guard reads these numbers on a log scale.
-RUNS, RUN = 4, 1024
+from wheeltapper.guard.sample import Layout, Moves, dense, largest, local, placed
+
+HEAD = 7  # loss, scale, skip, overflow, the gradients' own scale, two norms of the sample; then the gradients
+SHORT = 4096  # a one-dimensional gradient of so many numbers is cheaper copied than measured by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a set of gradients is measured: by what is there, and of which kind."""
+
+    norms: tuple[tuple[bool, list[int]], ...]  # taken as norms, by dtype and device; whether on the guard's device
+    sums: tuple[tuple[list[int], Any], ...]  # taken as sums of squares, with their offsets
+    order: NDArray[np.int64]  # the parameter that each number belongs to
+    roots: int  # from here on the numbers are squares
+    slots: list[Any]  # where they go in the row
+    odd: frozenset[int]  # sparse
+    device: torch.device
 
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """One look at the gradients: the norm of every parameter's, on the device, 0 where there is none. What is made of
-    them is mostly made on the host, when they have come there: they are few, and each launch costs."""
+    """One look at the gradients. `parts` are numbers on the device, as `plan` says; `divisor` is the loss scale that is
+    still in them."""
 
-    each: Any
+    parts: list[Any]
+    plan: Plan
+    divisor: Any = None
+
+    def each(self) -> Any:
+        """Their true norms in the order of the plan."""
+        flat = torch.cat([p.reshape(-1) for p in self.parts]) if self.parts else torch.zeros(0, device=self.plan.device)
+        flat[self.plan.roots :].sqrt_()
+        return flat if self.divisor is None else flat / self.divisor
 
     def total(self) -> Any:
-        return torch.linalg.vector_norm(self.each)
+        return torch.linalg.vector_norm(self.each())
 
     def bad(self) -> Any:
         """How many are not finite."""
-        return (~torch.isfinite(self.each)).sum().float()
-
-
-def local(tensor: Any) -> Any:
-    """This rank's part of a DTensor; a plain tensor as it is."""
-    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor
+        return (~torch.isfinite(self.each())).sum().float()
 
 
 def values(grad: Any) -> Any:
@@ -47,11 +67,13 @@ def values(grad: Any) -> Any:
     return grad._values() if grad.is_sparse else grad
 
 
-def norms(tensors: list[Any]) -> list[Any]:
+def norms(tensors: Sequence[Any]) -> list[Any]:
     """The L2 norm of each tensor in float32, whatever the dtype: an fp16 norm overflows at 65504."""
+    if tensors[0].dtype == torch.float32:
+        return list(torch._foreach_norm(tensors, 2))
     try:
         return list(torch._foreach_norm(tensors, 2, dtype=torch.float32))
-    except TypeError:  # torch before 2.4 has no dtype here
+    except (TypeError, RuntimeError):  # torch before 2.4 has no dtype here, and none narrows a float64
         wide = [t if t.dtype != torch.float16 else t.float() for t in tensors]
         return [n.float() for n in torch._foreach_norm(wide, 2)]
 
@@ -64,13 +86,27 @@ class Meter:
         self.params = params
         self.device = device
         self.group_of = np.asarray(group_of, dtype=np.int64)
-        self._zero = torch.zeros((), device=device)
-        self.nan = torch.full((), float("nan"), device=device)
+        self.groups = int(self.group_of.max()) + 1 if group_of else 0
+        self.sharded = any(hasattr(p, "_local_tensor") for p in params)
+        self.row = torch.zeros(HEAD + len(params), device=device)
+        self._head, self._update = list(self.row[: HEAD - 2].unbind(0)), self.row[HEAD - 2 : HEAD]
+        self._plans: dict[tuple[int, ...], Plan] = {}
         self.buckets: dict[tuple[Any, Any], list[int]] = {}
         for i, p in enumerate(params):
             self.buckets.setdefault((p.device, p.dtype), []).append(i)
-        self.sizes = torch.tensor([max(local(p).numel(), 1) for p in params], dtype=torch.float32, device=device)
+        self.sizes = np.array([max(local(p).numel(), 1) for p in params], dtype=np.float64)
         self.build_sample()
+
+    @classmethod
+    def of(cls, optimizer: Any, names: dict[int, str]) -> Meter:
+        """For the parameters of an optimizer; `names` by their id."""
+        params, labels, group_of = [], [], []
+        for g, group in enumerate(optimizer.param_groups):
+            for k, p in enumerate(group["params"]):
+                params.append(p)
+                labels.append(names.get(id(p), f"group{g}.{k}"))
+                group_of.append(g)
+        return cls(labels, params, group_of, params[0].device if params else torch.device("cpu"))
 
     def scalar(self, value: Any) -> Any:
         """A scalar tensor as float32 on the guard's device, without waiting."""
@@ -80,22 +116,101 @@ class Meter:
 
     # Gradients
 
-    def gradients(self, inverse_scale: Any = None) -> Gradients:
-        """Norms of the gradients there are now; `inverse_scale` (a device scalar) undoes the loss scale."""
-        each: list[Any] = [self._zero] * len(self.params)
-        for (device, _), where in self.buckets.items():
-            present = [i for i in where if self.params[i].grad is not None]
-            if not present:
+    def gradients(self, divisor: Any = None) -> Gradients:
+        """Measure the gradients there are now; `divisor` (a device scalar) is the loss scale they hold."""
+        grads = [p.grad for p in self.params]
+        if self.sharded:
+            grads = [None if g is None else local(g) for g in grads]
+        absent = () if not sum(map(is_, grads, repeat(None))) else tuple(i for i, g in enumerate(grads) if g is None)
+        plan = self._plans.get(absent)
+        if plan is None:
+            plan = self._keep(absent, grads)
+        try:
+            return Gradients(self._parts(plan, grads), plan, divisor)
+        except (RuntimeError, TypeError, NotImplementedError):  # of another kind than they were: sparse, or elsewhere
+            plan = self._keep(absent, grads)
+            return Gradients(self._parts(plan, grads), plan, divisor)
+
+    def _parts(self, plan: Plan, grads: list[Any]) -> list[Any]:
+        for i in plan.odd:
+            grads[i] = values(grads[i])
+        parts: list[Any] = []
+        for here, which in plan.norms:
+            found = norms([grads[i] for i in which])
+            parts += found if here else [torch.stack(found).to(self.device, non_blocking=True)]
+        for which, offsets in plan.sums:
+            flat = torch.cat([grads[i] for i in which])
+            flat = flat.mul_(flat) if flat.dtype == torch.float32 else flat.float().square_()
+            parts.append(torch.segment_reduce(flat, "sum", offsets=offsets, unsafe=True))
+        return parts
+
+    def _keep(self, absent: tuple[int, ...], grads: list[Any]) -> Plan:
+        if len(self._plans) >= 16:  # a model with branches: those of late
+            self._plans.clear()
+        plan = self._plans[absent] = self._plan(grads)
+        return plan
+
+    def _plan(self, grads: list[Any]) -> Plan:
+        single: dict[tuple[Any, Any], list[int]] = {}
+        short: dict[Any, list[int]] = {}
+        odd = frozenset(i for i, g in enumerate(grads) if g is not None and g.is_sparse)
+        for i, g in enumerate(grads):
+            if g is None:
                 continue
-            found = norms([values(self.params[i].grad) for i in present])
-            if device != self.device:
-                found = list(torch.stack(found).to(self.device, non_blocking=True))
-            for i, n in zip(present, found, strict=True):
-                each[i] = n
-        stacked = torch.stack(each)
-        if inverse_scale is not None:
-            stacked = stacked * inverse_scale
-        return Gradients(stacked)
+            if (
+                g.device == self.device
+                and g.is_floating_point()
+                and i not in odd
+                and g.dim() == 1
+                and 0 < g.numel() <= SHORT
+            ):
+                short.setdefault(g.dtype, []).append(i)
+            else:
+                single.setdefault((g.device, g.dtype), []).append(i)
+        order = [i for which in (*single.values(), *short.values()) for i in which]
+        roots = sum(len(which) for which in single.values())
+        slots: list[Any] = []
+        at = HEAD
+        for (device, _), which in single.items():
+            here = self.row[at : at + len(which)]
+            slots += here.unbind(0) if device == self.device else [here]
+            at += len(which)
+        sums = []
+        for which in short.values():
+            slots.append(self.row[at : at + len(which)])
+            at += len(which)
+            ends = np.cumsum([grads[i].numel() for i in which]).tolist()
+            sums.append((which, placed(torch.tensor([0, *ends], dtype=torch.long), self.device)))
+        kinds = tuple((device == self.device, which) for (device, _), which in single.items())
+        return Plan(kinds, tuple(sums), np.array(order, dtype=np.int64), roots, slots, odd, self.device)
+
+    def pack(self, head: list[Any], update: Any, gradients: Gradients | None) -> Any:
+        """The row with these numbers written into it; what is None keeps what an earlier step left there. One launch."""
+        slots = [s for s, h in zip(self._head, head, strict=True) if h is not None]
+        parts = [self.scalar(h) for h in head if h is not None]
+        if update is not None:
+            slots.append(self._update)
+            parts.append(update)
+        if gradients is not None:
+            slots += gradients.plan.slots
+            parts += gradients.parts
+        if slots:
+            torch._foreach_copy_(slots, parts)
+        return self.row
+
+    def true_norms(self, numbers: NDArray[np.float32], gradients: Gradients, divisor: float) -> NDArray[np.float64]:
+        """The norm of every parameter's gradient, 0 where there is none, out of a row that has come."""
+        plan = gradients.plan
+        found = numbers[HEAD : HEAD + len(plan.order)].astype(np.float64)
+        np.sqrt(found[plan.roots :], out=found[plan.roots :])
+        if gradients.divisor is not None:
+            found /= divisor
+        each = np.zeros(len(self.params))
+        each[plan.order] = found
+        return each
+
+    def params_local(self) -> list[Any]:
+        return [local(p.detach()) for p in self.params]
 
     def without_gradient(self) -> list[int]:
         return [i for i, p in enumerate(self.params) if p.requires_grad and p.grad is None]
@@ -103,82 +218,25 @@ class Meter:
     # The sample
 
     def build_sample(self) -> None:
-        """Views of the sampled coordinates. Made again when a parameter has moved to other storage."""
-        self.sampled: list[int] = []
-        self._views: list[Any] = []
-        self.counts: list[int] = []
-        weights = []
-        for i, p in enumerate(self.params):
-            data = local(p.detach())
-            if data.device != self.device or not data.is_floating_point() or data.numel() == 0 or not dense(data):
-                continue
-            views = list(sample(data))
-            taken = sum(v.numel() for v in views)
-            self.sampled.append(i)
-            self._views += views
-            self.counts.append(taken)
-            weights.append((data.numel() / taken) ** 0.5)
-        self._keys = [p.data_ptr() for p in map(local, self.params)]
-        repeats = torch.tensor(self.counts, dtype=torch.long)
-        self._roots: dict[tuple[int, ...], Any] = {}
-        roots = torch.tensor(weights, dtype=torch.float32)
-        self._root = placed(roots.repeat_interleave(repeats), self.device)
+        """What is sampled of the weights. Made again when a parameter has moved to other storage."""
+        tensors = self.params_local()
+        self.sampled = [
+            i
+            for i, t in enumerate(tensors)
+            if t.device == self.device and t.is_floating_point() and t.numel() and dense(t)
+        ]
+        self.layout = Layout(self.sampled, tensors, self.device)
+        self.views = self.layout.views(tensors)
+        chosen = [self.sampled[k] for k in largest([tensors[i].numel() for i in self.sampled])]
+        self.moves = Moves(self.params, chosen, self.device) if chosen else None
+        self._keys = [t.data_ptr() for t in tensors]
 
     def moved_storage(self) -> bool:
-        return self._keys != [p.data_ptr() for p in map(local, self.params)]
+        return self._keys != [local(p).data_ptr() for p in self.params]
 
     def sample_weights(self) -> Any:
         """The sampled coordinates of all weights now, one flat tensor; None if there is nothing to sample."""
-        return torch.cat(self._views).float() if self._views else None
-
-    def update(self, before: Any, after: Any) -> tuple[Any, Any]:
-        """Estimated ‖Δw‖ and ‖w‖ over all coordinates, each tensor weighing by its size."""
-        change = (after - before).mul_(self._root)
-        return torch.linalg.vector_norm(change), torch.linalg.vector_norm(before * self._root)
-
-    def root_counts(self, counts: list[int]) -> Any:
-        """Square roots of the sample sizes on the device; made once for each set of tensors."""
-        key = tuple(counts)
-        if key not in self._roots:
-            self._roots[key] = placed(torch.tensor(counts, dtype=torch.float32).sqrt(), self.device)
-        return self._roots[key]
-
-    def per_tensor(self, flat: Any) -> Any:
-        """RMS of a flat sampled vector for every sampled tensor."""
-        parts = torch.stack(norms(list(flat.split(self.counts))))
-        return parts / self.root_counts(self.counts)
-
-
-def sample(data: Any) -> Iterator[Any]:
-    """Up to RUNS runs of RUN coordinates of a tensor, at even distances: views, nothing is copied.
-
-    >>> [v.numel() for v in sample(torch.zeros(10))], [v.numel() for v in sample(torch.zeros(100, 100))]
-    ([10], [1024, 1024, 1024, 1024])
-    """
-    flat = data.as_strided((data.numel(),), (1,))
-    if data.numel() <= RUNS * RUN:
-        yield flat
-        return
-    room = data.numel() - RUN
-    for k in range(RUNS):
-        start = room * k // (RUNS - 1)
-        yield flat[start : start + RUN]
-
-
-def placed(tensor: Any, device: torch.device) -> Any:
-    """A small tensor on the device. Out of pinned memory: a copy out of ordinary memory would wait."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
-
-
-def dense(data: Any) -> bool:
-    """Whether the coordinates fill one piece of memory, in whatever order (contiguous, channels-last, transposed)."""
-    expected = 1
-    for stride, size in sorted(zip(data.stride(), data.shape, strict=True)):
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
+        return self.layout.take(self.views) if self.sampled else None
 
 
 def memory(device: torch.device) -> int:

@@ -62,7 +62,7 @@ def agree(guard: Guard) -> None:
 def checksums(guard: Guard) -> Any:
     weights = weight_norms(guard._meter)
     extra = buffers(guard)
-    return torch.stack([w.float() for w in weights] + [n.float() for n in (norms(extra) if extra else [])])
+    return torch.cat([weights, torch.stack([n.float() for n in norms(extra)]).to(weights.device)]) if extra else weights
 
 
 def checksum_size(guard: Guard) -> int:

@@ -20,27 +20,42 @@ LIMIT = 64
 
 
 class Outbox:
-    """A queue of (tensor on its way, whatever belongs to it)."""
+    """A queue of (tensor on its way, whatever belongs to it). `length`: of the rows that come every step; their pinned
+    memory and events are made once and used in turn."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, length: int = 0) -> None:
         self.kind = "cuda" if device.type == "cuda" else "cpu" if device.type == "cpu" else "other"
         self.dropped = 0
         self._waiting: deque[tuple[Any, Any, Any]] = deque()
+        self._ring: list[tuple[Any, Any]] = []
+        self._sent = 0
+        self.resize(length)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def send(self, tensor: Any, what: Any) -> None:
+    def resize(self, length: int) -> None:
+        """Rows have another length from now on."""
+        if self.kind == "cuda" and length:
+            memory = torch.empty(LIMIT, length, pin_memory=True)
+            self._ring = [(row, torch.cuda.Event()) for row in memory.unbind(0)]
+
+    def send(self, tensor: Any, what: Any, row: bool = False) -> None:
+        """Start a copy. A `row` may be overwritten by its owner as soon as this returns, on the same stream."""
         if len(self._waiting) >= LIMIT * (1 if self.kind == "cuda" else 16):
             self.dropped += 1
             return
         if self.kind != "cuda":
-            self._waiting.append((tensor, None, what))
+            self._waiting.append((tensor.clone() if row else tensor, None, what))
             return
-        # torch keeps freed pinned blocks for reuse, guarded by events of its own, so this allocates only at first.
-        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        if row:
+            # No more than LIMIT are on their way, so the one taken now has been read.
+            host, done = self._ring[self._sent % LIMIT]
+            self._sent += 1
+        else:
+            # torch keeps freed pinned blocks for reuse, guarded by events of its own: this allocates only at first.
+            host, done = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True), torch.cuda.Event()
         host.copy_(tensor, non_blocking=True)
-        done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(tensor.device))
         self._waiting.append((host, done, what))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 from wheeltapper.guard.look import Look
-from wheeltapper.guard.measure import Gradients, Meter
+from wheeltapper.guard.measure import HEAD, Gradients, Meter
 from wheeltapper.guard.record import StepRecord
 
 NAN = float("nan")
-HEAD = 6  # loss, scale, change, size, skip, overflow; then the gradient norm of every parameter
 # clip_grad_norm_ divides by (norm + 1e-6), so a clipped gradient has a norm a hair under the limit.
 AT_LIMIT = 0.999
 
@@ -30,8 +30,9 @@ class Row:
         self.gradients: Gradients | None = None
         self.before_clip = False
         self.lr: tuple[float, ...] = ()
-        self.weights: Any = None  # the sample before the step
-        self.update: tuple[Any, Any] | None = None
+        self.weights: Any = None  # at a look, the sample of all weights before the step
+        self.update: Any = None  # norms of change and weights, the weights' first or not
+        self.weights_first = False
         self.scale: Any = None
         self.skip: Any = None  # the guard's own skip, decided on the device
         self.overflow: Any = None  # the scaler's verdict, where a fused optimizer reads it on the device
@@ -41,6 +42,7 @@ class Row:
         self.memory = -1
         self.look: Look | None = None
         self.batch: tuple[Any, Any] = (None, None)
+        self.sent: list[bool] = []
 
     def add(self, loss: Any, batch_id: Any) -> None:
         """One more micro-batch. The loss is held, not read: reading it would wait for the device."""
@@ -52,26 +54,31 @@ class Row:
             self.batch_ids.append(batch_id)
 
     def tensor(self, meter: Meter) -> Any:
-        """All numbers of the step as one device tensor."""
-        g, nan = self.gradients, meter.nan
-        change, size = self.update or (None, None)
+        """All numbers of the step as one device tensor, which the next step's overwrite. `sent` says what is in it."""
+        self.meter = meter
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
-        head = [loss, self.scale, change, size, self.skip, self.overflow]
-        flat = torch.stack([nan if h is None else meter.scalar(h) for h in head])
-        return flat if g is None else torch.cat([flat, g.each])
+        held = self.gradients.divisor if self.gradients is not None else None
+        head = [loss, self.scale, self.skip, self.overflow, held]
+        self.sent = [h is not None for h in (*head, self.update, self.update)]
+        return meter.pack(head, self.update, self.gradients)
 
-    def record(self, numbers: NDArray[np.float32], group_of: NDArray[np.int64], clip_norm: float | None) -> StepRecord:
+    def record(self, numbers: NDArray[np.float32], clip_norm: float | None) -> StepRecord:
         """The step with its numbers, once they have come."""
-        loss, scale, change, size, skip, overflow = numbers[:HEAD].tolist()
-        each = numbers[HEAD:].astype(np.float64)
+        head = [v if there else NAN for v, there in zip(numbers[:HEAD].tolist(), self.sent, strict=True)]
+        loss, scale, skip, overflow, held, size, change = head
+        if not self.weights_first:
+            size, change = change, size
+        meter = self.meter
         groups: tuple[float, ...] = ()
-        norm = NAN
-        if len(each) == len(group_of) > 0:
-            squares = np.bincount(group_of, weights=each * each)
-            groups, norm = tuple(np.sqrt(squares).tolist()), float(np.sqrt(squares.sum()))
-        broken = np.flatnonzero(~np.isfinite(each))
-        if isinstance(self.loss, int | float):
-            loss = float(self.loss)
+        each, norm = np.zeros(0), NAN
+        if self.gradients is not None and meter.groups:
+            each = meter.true_norms(numbers, self.gradients, held)
+            squares = np.bincount(meter.group_of, weights=each * each) if meter.groups > 1 else np.array([each @ each])
+            groups, norm = tuple(np.sqrt(squares).tolist()), math.sqrt(squares.sum())
+        # A sum of squares is finite where all of them are, but for numbers whose square is not.
+        broken = () if math.isfinite(norm) else np.flatnonzero(~np.isfinite(each)).tolist()
+        if isinstance(self.loss, float):
+            loss = self.loss
         clipped = None
         if clip_norm is not None:
             clipped = norm > clip_norm if self.before_clip else norm >= AT_LIMIT * clip_norm
@@ -89,7 +96,7 @@ class Row:
             lr=self.lr,
             update_ratio=change / size if size else NAN,
             nonfinite=len(broken),
-            worst=int(broken[0]) if len(broken) else -1,
+            worst=broken[0] if broken else -1,
             clipped=clipped,
             scale=scale,
             skipped=self.skipped or skip_now or overflow > 0,

@@ -14,16 +14,16 @@ def value(scaler: Any) -> Any:
     return getattr(scaler, "_scale", None)
 
 
-def inverse(scaler: Any, optimizer: Any) -> Any:
-    """What undoes the scale in the gradients as they are now; None if they are true gradients."""
+def held(scaler: Any, optimizer: Any) -> Any:
+    """The scale that is in the gradients as they are now; None if they are true gradients."""
     fused = getattr(optimizer, "grad_scale", None)
     if fused is not None:
-        return 1.0 / fused
+        return fused
     scale = value(scaler)
-    state = getattr(scaler, "_per_optimizer_states", {}).get(id(optimizer))
-    if scale is None or (state is not None and getattr(state["stage"], "name", "READY") != "READY"):
+    if scale is None:
         return None
-    return 1.0 / scale
+    state = getattr(scaler, "_per_optimizer_states", {}).get(id(optimizer))
+    return None if state is not None and getattr(state["stage"], "name", "READY") != "READY" else scale
 
 
 def mark(scaler: Any) -> Any:

@@ -18,7 +18,8 @@ import torch
 from wheeltapper.errors import InputError
 from wheeltapper.guard import rng
 from wheeltapper.guard.judge import listed
-from wheeltapper.guard.measure import local, norms
+from wheeltapper.guard.measure import norms
+from wheeltapper.guard.sample import local
 
 
 @dataclass(frozen=True, slots=True)

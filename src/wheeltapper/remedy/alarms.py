@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wheeltapper.remedy.expect import FEWEST, SPREAD, Next, judged, rounded
+from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
+from wheeltapper.remedy.expect import Next
 from wheeltapper.remedy.plan import Band, Warn
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
@@ -18,7 +19,7 @@ def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
         if series.quantity == "loss" and series.split == "train":
             reason = "a loss that is not finite does not come back by itself"
             out.append(Warn(series.name, reason, not_finite=True))
-        track = series.on(onset.clock) if onset.clock else None  # type: ignore[arg-type]
+        track = series.on(onset.clock) if onset.clock else None
         if track is None or onset.at is None:
             continue
         past = series.finite & (track < onset.at)

@@ -6,6 +6,8 @@ write replaces the file in one step, so a killed process leaves the old history 
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +16,14 @@ import msgspec
 
 from wheeltapper.config.write import replace_bytes
 from wheeltapper.errors import InputError
+from wheeltapper.remedy.fix import run_hash
 from wheeltapper.remedy.followup import Followup
 from wheeltapper.remedy.plan import Plan
+from wheeltapper.run.model import Run
 
 NAME = "case.json"
 MOST_BYTES = 50_000_000
+MOST_CASES = 50  # looked at beside one run
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,6 +109,24 @@ def load_case(path: str | Path) -> CaseFile:
         return msgspec.json.decode(data, type=CaseFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"this is no case file, or it is damaged: {error}.", where=str(file)) from None
+
+
+def cases_of(run: Run) -> list[Path]:
+    """Folders of fixes in which this run was held against a plan: beside the run, and where we are."""
+    root = Path(run.root)
+    home = root if root.is_dir() else root.parent
+    digest = run_hash(run)
+    found: dict[Path, None] = {}
+    for place in (home.resolve().parent, Path.cwd()):
+        with contextlib.suppress(OSError):
+            found |= dict.fromkeys(place / e.name for e in os.scandir(place) if e.name.endswith("-fix") and e.is_dir())
+    out = []
+    for folder in sorted(found)[:MOST_CASES]:
+        with contextlib.suppress(InputError):  # no case, or not ours
+            attempts = load_case(folder).attempts
+            if any(a.what == "followup" and a.hash == digest for a in attempts):
+                out.append(folder)
+    return out
 
 
 def add_attempt(path: Path, attempt: Attempt, name: str) -> CaseFile:

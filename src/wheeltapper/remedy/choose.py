@@ -127,6 +127,10 @@ def choose(
             )
             left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
             continue
+        if _tried(cause) < 0:
+            why = next(e.text for e in cause.evidence if e.group == "trial")
+            left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
+            continue
         treatment, passed = _treat(cause, book, done, aside=wanted not in (None, cause.id))
         left += passed
         if treatment is not None:
@@ -215,6 +219,11 @@ def _one_trial(
     return out, left
 
 
+def _tried(cause: RankedCause) -> float:
+    """What a trial that lies beside the run says: above zero it confirmed the cause, below it refuted it."""
+    return next((e.bits for e in cause.evidence if e.group == "trial"), 0.0)
+
+
 def _is_defect(finding: Finding) -> bool:
     """Proved by code or settings, not seen in what the run logged: a crash is certain, and its cause is not."""
     return finding.severity == "ill" and finding.grade == "is" and finding.id not in _signs()
@@ -249,7 +258,7 @@ class _Book:
 
     def proves(self, cause: RankedCause) -> bool:
         """By arithmetic, by code or settings, or by a trial. What they prove is there, however little it explains."""
-        if cause.grade == "is" or cause.id in self.confirmed:
+        if cause.grade == "is" or cause.id in self.confirmed or _tried(cause) > 0:
             return True
         return any(_is_defect(f) and f.id in cause.explains for f in self.diagnosis.findings)
 

@@ -20,21 +20,21 @@ from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
 from wheeltapper.remedy.choose import Choice
-from wheeltapper.remedy.options import Onset, Option, onset_of, planned_total, worthless
+from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
+from wheeltapper.remedy.options import Onset, Option, clock_named, from_start, onset_of, planned_total, worthless
 from wheeltapper.remedy.plan import Band, SignThen
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.simulate.plan import Plan as LrPlan
 from wheeltapper.simulate.plan_from_knobs import planned_lr
+from wheeltapper.sources.record import ClockName
 
-SPREAD = 3.0  # sigmas about a level: one look in 370 falls outside by chance
 SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.95)  # of the plan: where the learning rate is looked at
 ROUNDED = 0.01  # logs print two or three digits of a rate
 # A sign that is there from the first value on is judged after a quarter of the run: warm-ups and the noise of
 # the first evaluations are over by then, three quarters of the cost are not yet spent.
 EARLY = 0.25
-FEWEST = 5  # points: a level and its noise need that many
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +94,8 @@ def signs_then(following: Next, signs: Sequence[Finding]) -> tuple[SignThen, ...
 
 def _sign_then(following: Next, sign: Finding) -> SignThen:
     series = following.run.series.get(sign.series or "")
-    level = noise = None
-    better = None
-    if series is not None and int(series.finite.sum()) >= FEWEST and series.better in ("up", "down"):
-        good = series.values[series.finite]
-        level = rounded(float(np.median(good[-max(1, len(good) // 10) :])))
-        noise = rounded(noise_of(good).sigma)
-        better = series.better
-    return SignThen(
-        id=sign.id, summary=sign.summary, series=sign.series, clock=sign.clock or (following.diagnosis.progress.clock if sign.id == "crashed" else None), onset=sign.onset,
-        by=_by(following, sign, series), level=level, noise=noise, better=better,
-    )  # fmt: skip
+    clock = clock_named(sign.clock or (following.diagnosis.progress.clock if sign.id == "crashed" else None))
+    return SignThen(sign.id, sign.summary, sign.series, clock, sign.onset, _by(following, sign, series))
 
 
 def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
@@ -114,7 +105,9 @@ def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
     if series is None or sign.onset is None:
         return None
     total = following.total_on(sign.clock)
-    if sign.onset <= float(np.nanmin(series.at)):
+    if total is None and following.diagnosis.progress.state == "finished":
+        total = float(np.nanmax(series.at))
+    if from_start(following.run, sign):
         end = total or float(np.nanmax(series.at))
         return float(np.ceil(EARLY * end))
     gap = log_gap(series)
@@ -170,8 +163,17 @@ def _rate(following: Next) -> Iterator[Band]:
         least, most = float(values.min()), float(values.max())
         yield Band(
             series.name, series.clock, at, f"the planned rate of the corrected settings ({plan.name})",
-            rounded(least * (1 - ROUNDED)), rounded(most * (1 + ROUNDED)), gap,
+            rounded(least * (1 - ROUNDED)), rounded(most * (1 + ROUNDED)), gap, _then(series, at, gap),
         )  # fmt: skip
+
+
+def _then(series: Series, at: float, gap: float) -> float | None:
+    """What the old run logged at this position."""
+    if not len(series) or not np.any(np.isfinite(series.at)):
+        return None
+    nearest = int(np.nanargmin(np.abs(series.at - at)))
+    value = float(series.values[nearest])
+    return rounded(value) if abs(float(series.at[nearest]) - at) <= gap and np.isfinite(value) else None
 
 
 def _warmed(following: Next) -> Iterator[Band]:
@@ -195,7 +197,9 @@ def _warmed(following: Next) -> Iterator[Band]:
     gap = log_gap(series)
     low = peak * max(0.0, 1 - 2 * gap / end) * (1 - ROUNDED)
     source = f"a straight warm-up to {peak:g}, as the old run's log rose, over {edit.new:g} instead of {edit.old:g}"
-    yield Band(series.name, series.clock, float(np.ceil(end)), source, rounded(low), rounded(peak * (1 + ROUNDED)), gap)
+    spot = float(np.ceil(end))
+    high = rounded(peak * (1 + ROUNDED))
+    yield Band(series.name, series.clock, spot, source, rounded(low), high, gap, _then(series, spot, gap))
 
 
 def _new_rate(following: Next) -> LrPlan | None:
@@ -210,11 +214,11 @@ def _new_rate(following: Next) -> LrPlan | None:
 
 def _resumed(following: Next) -> Iterator[Band]:
     """Right after a resume the scores are those of the checkpoint, whatever setting was changed."""
-    option = following.option
-    if option.letter != "C" or option.at is None:
+    option, clock = following.option, following.onset.clock
+    if option.letter != "C" or option.at is None or clock is None:
         return
     for series in judged(following.run):
-        track = series.on(following.onset.clock) if following.onset.clock else None  # type: ignore[arg-type]
+        track = series.on(clock)
         if track is None or series.window in ("running", "epoch"):
             continue
         good = series.finite & np.isfinite(track)
@@ -225,7 +229,7 @@ def _resumed(following: Next) -> Iterator[Band]:
         level = float(np.median(series.values[past][-3:]))
         gap = log_gap(series)
         source = f"the old run's own values before {option.at:g}, ± {SPREAD:g} times their noise"
-        yield _one_sided(series, str(following.onset.clock), option.at + gap, level, SPREAD * sigma, source, gap)
+        yield _one_sided(series, clock, option.at + gap, level, SPREAD * sigma, source, gap)
 
 
 def _healthy(following: Next) -> Iterator[Band]:
@@ -239,7 +243,7 @@ def _healthy(following: Next) -> Iterator[Band]:
         return
     slow = f"; {following.slower:g} times later, as the rate is that much lower" if following.slower > 1 else ""
     for series in judged(following.run):
-        track = series.on(onset.clock)  # type: ignore[arg-type]
+        track = series.on(onset.clock)
         if track is None:
             continue
         good = series.finite & np.isfinite(track)
@@ -302,22 +306,12 @@ def _old_best(following: Next) -> Iterator[Band]:
     yield _one_sided(series, series.clock, total, best.value, SPREAD * sigma, source, log_gap(series))
 
 
-def _one_sided(series: Series, clock: str, at: float, level: float, margin: float, source: str, within: float) -> Band:
+def _one_sided(
+    series: Series, clock: ClockName, at: float, level: float, margin: float, source: str, within: float
+) -> Band:
     if series.better == "down":
         return Band(series.name, clock, at, source, None, rounded(level + margin), within)
     return Band(series.name, clock, at, source, rounded(level - margin), None, within)
-
-
-def judged(run: Run) -> list[Series]:
-    """The training loss, the validation loss and the main score: what a reader watches."""
-    signals = Signals(run)
-    found = (signals.maybe("train_loss"), signals.maybe("val_loss"), signals.maybe("main_metric"))
-    kept = {s.name: s for s in found if s is not None and s.better in ("up", "down") and s.name in run.series}
-    return list(kept.values())
-
-
-def rounded(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 def _whole(value: object) -> int | None:

@@ -17,7 +17,7 @@ from wheeltapper.config.write import replace_bytes, write
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, load_case
 from wheeltapper.remedy.fix import Fix, file_names
-from wheeltapper.remedy.plan import dump_plan, load_plan
+from wheeltapper.remedy.plan import dump_plan, load_plan, seen_from
 
 PLAN = "plan.yaml"
 PAGES = ("fix.md", "fix.html")
@@ -47,7 +47,8 @@ def write_fix(
         )
     if case is not None:
         load_case(case)  # a history that cannot be read stops us before anything is written
-    plan = fix.plan if case is None else msgspec.structs.replace(fix.plan, case=os.path.relpath(_case_of(case), folder))
+    plan = seen_from(fix.plan, folder)
+    plan = plan if case is None else msgspec.structs.replace(plan, case=os.path.relpath(_case_of(case), folder))
     target = folder if held else folder.with_name(f".{folder.name}.part")
     if not held:
         if target.exists():  # of a fix that was killed

@@ -17,6 +17,7 @@ from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Place
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, Treatment, choose
+from wheeltapper.remedy.compared import levels_of
 from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, with_edits
 from wheeltapper.remedy.launch import Command, launches
 from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
@@ -174,6 +175,7 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
         edits=_planned(choice, edited) if option.letter != "A" else (),
         resume=resume,
         issues=issues,
+        levels=levels_of(diagnosis.run, [sign.series for issue in issues for sign in issue.signs]),
         expected=expected,
         warnings=warnings(following, expected) if option.letter != "A" else (),
         contingencies=_rules(following, issues),

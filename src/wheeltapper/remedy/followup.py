@@ -1,13 +1,13 @@
 """The next run held against its plan: each promise kept, broken or not yet testable; each cause fixed or refuted.
 
-A cause is FIXED when its edit was really made and its sign is gone where it had been seen; REFUTED when the edit
-was made and the sign is there again at the same place. An edit that was not made proves nothing either way.
+A cause is FIXED when its edit was really made and its sign is gone where it had been seen; PARTIAL when the run is
+better by more than noise and not yet where it should be; REFUTED when the edit took effect and nothing is better. An
+edit that was not made, or that a resume undid, proves nothing either way.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,17 +18,18 @@ from wheeltapper.config.edited import same
 from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
+from wheeltapper.remedy.compared import Compared, compare, than
 from wheeltapper.remedy.fix import run_hash, settings_of
-from wheeltapper.remedy.plan import Band, Issue, Plan, PlannedEdit, SignThen, Warn
-from wheeltapper.run.model import Run, Series
+from wheeltapper.remedy.options import from_start
+from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
+from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
+from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import noise_of
 
-Kept = Literal["kept", "broken", "not yet", "cannot look"]
 Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]
+RATE = ("optimizer.lr", "schedule.", "run.total_steps", "run.epochs")  # what the logged learning rate follows
 # An onset within a quarter of the old one is the same place: seeds and logging intervals move it that much.
 SAME_PLACE = 0.25
-SPREAD = 3.0  # sigmas: a level that differs by less may be the same one
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,6 @@ class EditCheck:
     wanted: Any
     found: Any
     made: bool | None  # None: the new run does not tell
-
-
-@dataclass(frozen=True, slots=True)
-class PromiseCheck:
-    """One promise of the plan."""
-
-    what: str
-    status: Kept
-    saw: str
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +96,11 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     run = diagnosis.run
     stale = run_hash(run) == plan.source.hash
     edits = tuple(_edit(run, e) for e in plan.edits)
-    issues = tuple(_issue(diagnosis, issue, edits, stale) for issue in plan.issues if issue.how != "open")
     ended = diagnosis.progress.state == "finished"
-    promises = (*_resumed(run, plan), *(_promise(run, band, ended) for band in plan.expected))
-    rung = tuple(_rung(run, plan.warnings))
+    promises = (*resumed(run, plan), *(promise(run, band, ended) for band in plan.expected))
+    seen = _Seen(diagnosis, plan, edits, compare(run, plan.levels), promises)
+    issues = tuple(_issue(seen, issue, stale) for issue in plan.issues if issue.how != "open")
+    rang = tuple(rung(run, plan.warnings))
     then = {(s.id, s.series) for i in plan.issues for s in i.signs}
     fresh = tuple(
         f.summary
@@ -120,7 +112,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
     todo = _todo(diagnosis, plan, edits, issues, promises, stale)
-    return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rung, fresh, also, todo)
+    return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rang, fresh, also, todo)
 
 
 def _also(run: Run, plan: Plan) -> tuple[str, ...]:
@@ -157,24 +149,53 @@ def _key_edit(run: Run, edit: PlannedEdit) -> EditCheck:
     return EditCheck(edit.knob, edit.new, leaf.value, edit.new is not None and same(leaf.value, edit.new))
 
 
-def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale: bool) -> IssueCheck:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The new run, as an issue is judged by it."""
+
+    diagnosis: Diagnosis
+    plan: Plan
+    edits: tuple[EditCheck, ...]
+    compared: Compared
+    promises: tuple[PromiseCheck, ...]
+
+    def short(self) -> PromiseCheck | None:
+        """A score whose last promise that can be told is broken; what was late and has come is not."""
+        last = {p.metric: p for p in self.promises if p.metric and p.status in ("kept", "broken")}
+        scores = [p for name, p in last.items() if name != "lr" and not name.startswith("lr/")]
+        return next((p for p in scores if p.status == "broken"), None)
+
+    def undone(self, knobs: Sequence[str]) -> str:
+        """Why an edit of the learning rate is in the settings and not in force; nothing: it is, or is not told."""
+        if not any(knob.startswith(RATE) for knob in knobs):
+            return ""
+        for p in self.promises:
+            if p.status == "broken" and p.as_then:
+                return f"{p.metric} is {p.saw}, as in the old run, where the plan has it {p.what.removeprefix(p.metric).strip()}"
+        return ""
+
+
+def _issue(new: _Seen, issue: Issue, stale: bool) -> IssueCheck:
     def told(status: Status, why: str) -> IssueCheck:
         return IssueCheck(issue.cause, issue.title, status, why)
 
     if stale:
         return told("OPEN", "this is the run that the plan was made from")
-    mine = [e for e in edits if e.knob in issue.knobs]
+    diagnosis = new.diagnosis
+    mine = [e for e in new.edits if e.knob in issue.knobs]
     missed = next((e for e in mine if e.made is False), None)
     seen = [(sign, _again(diagnosis, sign)) for sign in issue.signs]
+    gone = seen and all(again is None for _, again in seen)
+    extra = "; the sign is not there all the same, so something else changed it" if gone else ""
     if missed is not None:
-        gone = seen and all(again is None for _, again in seen)
-        extra = "; the sign is not there all the same, so something else changed it" if gone else ""
         return told("OPEN", f"the edit was not made: {missed.knob} is {missed.found}, not {missed.wanted}{extra}")
     if any(e.made is None for e in mine):
         return told("NOT YET", f"the new run does not tell its {', '.join(e.knob for e in mine if e.made is None)}")
+    if undone := new.undone(issue.knobs):
+        return told("OPEN", f"the edit is in the settings and did not take effect: {undone}{extra}")
     if issue.how == "code" and not issue.knobs and (still := _code_as_before(diagnosis, issue)):
         return told("OPEN", still)
-    verdicts = [_sign(diagnosis, sign, again) for sign, again in seen]
+    verdicts = [_sign(new, sign, again) for sign, again in seen]
     made = ", ".join(f"{e.knob} is {'gone' if e.found is None else e.found}" for e in mine)
     done = f"{made}; " if made else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
@@ -186,7 +207,11 @@ def _issue(diagnosis: Diagnosis, issue: Issue, edits: Sequence[EditCheck], stale
             return IssueCheck(issue.cause, issue.title, verdict, f"{done}{why.rstrip('.')}{more}", dose)
     if not verdicts:
         return told("NOT YET", f"{done}the plan names no sign to look for")
-    return told("FIXED", done + "; ".join(why for _, why in verdicts))
+    why = done + "; ".join(why for _, why in verdicts)
+    short = new.short()
+    if short is not None and not issue.proved:
+        return told("PARTIAL", f"{why}; but the promise is not kept: {short.what}, and it is {short.saw}")
+    return told("FIXED", why)
 
 
 def _number(value: Any) -> bool:
@@ -219,12 +244,12 @@ def _code_as_before(diagnosis: Diagnosis, issue: Issue) -> str:
     return ""
 
 
-def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[Status, str]:
-    run = diagnosis.run
+def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, str]:
+    diagnosis, run = new.diagnosis, new.diagnosis.run
     name = sign.id if sign.series is None else f"{sign.id} in {sign.series}"
     if sign.series is None and sign.by is None:  # proved by settings or code: it is there, or it is not
         if again is not None:
-            return "REFUTED", f"{sign.id} is still there: {again.summary}"
+            return _refuted(new, f"{sign.id} is still there: {again.summary}")
         if not any(len(s) >= 2 for s in run.series.values()):
             return "NOT YET", f"{sign.id} is gone from the settings, and the run has logged nothing yet"
         if not run.configs and not run.scripts:
@@ -237,38 +262,34 @@ def _sign(diagnosis: Diagnosis, sign: SignThen, again: Finding | None) -> tuple[
     if again is None:
         if lesser := _lesser(diagnosis, sign):
             return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
-        if sign.by is not None and reach < sign.by:
+        if sign.by is not None and reach < sign.by and diagnosis.progress.state != "finished":
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
         was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
     if sign.id == "crashed" and sign.by is not None and reach > (1 + SAME_PLACE) * sign.by:
         return "PARTIAL", f"it crashed later: at {reach:g}, then at {sign.by:g}"
     if again.onset is None or sign.onset is None:
-        return "REFUTED", f"{name} is there again: {again.summary}"
+        return _refuted(new, f"{name} is there again: {again.summary}")
     early = sign.by is not None and reach < sign.by and again.onset >= sign.onset
-    if early and _from_start(run, again):
+    if early and from_start(run, again):
         return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:g}"
-    if again.onset > (1 + SAME_PLACE) * sign.onset and not _from_start(run, again):
+    if again.onset > (1 + SAME_PLACE) * sign.onset and not from_start(run, again):
         return "PARTIAL", f"{name} comes later: at {again.onset:g}, then at {sign.onset:g}"
-    if weaker := _weaker(run, sign):
-        return "PARTIAL", f"{name} is there again at {again.onset:g}, but weaker: {weaker}"
-    return "REFUTED", f"{name} is there again at {again.onset:g} (then {sign.onset:g}): {again.summary}"
+    before = next((level for level in new.plan.levels if level.series == sign.series), None)
+    answer = None if before is None else than(run, before)
+    if answer is not None and answer[0] == "better":
+        return "PARTIAL", f"{name} is there again at {again.onset:g}, but weaker: {answer[1]}"
+    return _refuted(new, f"{name} is there again at {again.onset:g} (then {sign.onset:g}): {again.summary}")
 
 
-def _from_start(run: Run, finding: Finding) -> bool:
-    series = run.series.get(finding.series or "")
-    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
-
-
-def _weaker(run: Run, sign: SignThen) -> str:
-    series = run.series.get(sign.series or "")
-    if series is None or sign.level is None or sign.noise is None or sign.better is None or not series.finite.any():
-        return ""
-    good = series.values[series.finite]
-    now = float(np.median(good[-max(1, len(good) // 10) :]))
-    gain = now - sign.level if sign.better == "up" else sign.level - now
-    margin = SPREAD * math.hypot(sign.noise, noise_of(good).sigma)
-    return f"{series.name} ends at {now:.4g}, then at {sign.level:.4g}" if gain > margin > 0 else ""
+def _refuted(new: _Seen, why: str) -> tuple[Status, str]:
+    """A sign that is there again. Where the run is better than the old one all the same, it was a part of it."""
+    if new.compared.helped:
+        return "PARTIAL", f"{why.rstrip('.')}; but the run is better than it was: {new.compared.better[0]}"
+    return (
+        "REFUTED",
+        f"{why.rstrip('.')}{'; and worse than it was: ' + new.compared.worse[0] if new.compared.worse else ''}",
+    )
 
 
 def reached(run: Run, clock: str | None, name: str | None = None) -> float | None:
@@ -281,81 +302,6 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
         if track is not None and np.any(np.isfinite(track)):
             ends.append(float(np.nanmax(track)))
     return max(ends) if ends else None
-
-
-def _resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
-    """Whether a run that was to continue a checkpoint really did."""
-    if plan.option != "C" or plan.resume is None or plan.resume.at is None or plan.resume.clock is None:
-        return
-    at, clock = plan.resume.at, plan.resume.clock
-    what = f"continues at {clock} {at:g}"
-    starts = [s.start for s in run.segments if s.kind == "resume" and s.clock == clock]
-    tracks = [t for series in run.series.values() if (t := series.on(clock)) is not None]  # type: ignore[arg-type]
-    starts += [min(float(np.nanmin(t)) for t in tracks if np.any(np.isfinite(t)))] if tracks else []
-    if not starts:
-        yield PromiseCheck(what, "cannot look", f"nothing is logged by {clock}", "the checkpoint of the plan")
-        return
-    nearest = min(starts, key=lambda start: abs(start - at))
-    # The first line comes a log interval after the checkpoint.
-    close = abs(nearest - at) <= max(0.1 * at, 5.0)
-    yield PromiseCheck(what, "kept" if close else "broken", f"it began at {nearest:g}", "the checkpoint of the plan")
-
-
-def _promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
-    what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
-    series = run.series_named(band.metric)
-    track = None if series is None else series.on(band.clock)  # type: ignore[arg-type]
-    if series is None or track is None:
-        reason = "it is not logged" if series is None else f"it is not logged by {band.clock}"
-        return PromiseCheck(what, "cannot look", reason, band.source)
-    good = np.flatnonzero(np.isfinite(track))
-    end = float(np.nanmax(track)) if len(good) else 0.0
-    if end + 1e-9 < band.at - band.within:
-        if ended:
-            return PromiseCheck(what, "cannot look", f"the run ended at {band.clock} {end:g}", band.source)
-        return PromiseCheck(what, "not yet", f"the run is at {band.clock} {end:g}", band.source)
-    value, at = _value_at(series, track, band)
-    saw = f"{value:.4g} at {at:g}"
-    inside = (
-        math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
-    )
-    return PromiseCheck(what, "kept" if inside else "broken", saw, band.source)
-
-
-def _value_at(series: Series, track: Any, band: Band) -> tuple[float, float]:
-    """The value nearest to the position; for a noisy score the median of five about it."""
-    order = np.argsort(np.abs(track - band.at), kind="stable")
-    nearest = int(order[0])
-    if series.quantity == "lr":
-        return float(series.values[nearest]), float(track[nearest])
-    about = np.sort(order[: min(5, len(order))])
-    return float(np.median(series.values[about])), float(track[nearest])
-
-
-def _edges(band: Band) -> str:
-    if band.low is not None and band.high is not None:
-        return f"between {band.low:.4g} and {band.high:.4g}"
-    return f"at least {band.low:.4g}" if band.low is not None else f"at most {band.high:.4g}"
-
-
-def _rung(run: Run, warnings: Sequence[Warn]) -> Iterator[str]:
-    """Thresholds of the plan that were passed, with the first place."""
-    for warning in warnings:
-        series = run.series_named(warning.metric)
-        track = None if series is None else series.on(warning.clock) if warning.clock else series.at  # type: ignore[arg-type]
-        if series is None or track is None:
-            continue
-        values = series.values
-        bad = ~np.isfinite(values) if warning.not_finite else np.zeros(len(values), dtype=bool)
-        if warning.above is not None:
-            bad |= values > warning.above
-        if warning.below is not None:
-            bad |= values < warning.below
-        if warning.after is not None:
-            bad &= track >= warning.after
-        if bad.any():
-            first = int(np.flatnonzero(bad)[0])
-            yield f"{warning.metric} is {values[first]:.4g} at {track[first]:g}, and {int(bad.sum())} times in all: {warning.reason}"
 
 
 def _todo(
@@ -373,8 +319,14 @@ def _todo(
         rules = [r.then for r in plan.contingencies if any(i.cause in r.then for i in refuted)]
         out += list(dict.fromkeys(rules))[:2]
         out.append("Diagnose the new run and fix it with --case, so that the refuted cause is not offered again.")
+    if any(i.status == "OPEN" and "did not take effect" in i.why for i in issues):
+        out.append(
+            "Train again from the start, or load only the weights when you resume: the saved state restores the old rate."
+        )
     if any(i.status == "PARTIAL" for i in issues):
-        out.append("The cause is a part of it: diagnose the new run for what is left.")
+        out.append(
+            "It helped and is not enough: fix the new run with --case, which goes on from the values it has now."
+        )
     waiting = [p for p in promises if p.status == "not yet"]
     if not out and (waiting or any(i.status == "NOT YET" for i in issues)):
         nearest = f" (next: {waiting[0].what})" if waiting else ""

@@ -16,12 +16,14 @@ from wheeltapper.audit.length import length_of
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.remedy.choose import Choice, Treatment, areas
+from wheeltapper.remedy.compared import FEWEST, SPREAD
 from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.sources.record import CLOCKS, ClockName
 
 # Signs by which a score says nothing about the model, or the model nothing about the data.
 WORTHLESS = (
@@ -33,6 +35,10 @@ WORTHLESS = (
     "constant-metric",
     "impossible-value",
 )
+
+
+# Signs that nothing was learned, where they are there from the first value on.
+IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class Onset:
     """Where the trouble begins, on the clock of the plan; `at` None: from the first step."""
 
     at: float | None
-    clock: str | None
+    clock: ClockName | None
     words: str
 
 
@@ -80,10 +86,15 @@ def _quick(diagnosis: Diagnosis) -> Option:
     nothing = worthless(diagnosis.findings, best.metric, best.step)
     if nothing is not None:
         return Option("A", title, False, f"the best {best.metric} is worth nothing: {nothing.summary}")
+    if idle := _no_better_than_start(diagnosis):
+        return Option("A", title, False, idle)
     if best.path is None or not best.exists:
         return Option("A", title, False, f"{best.why}; the best was {best.metric} {best.value:.4g}")
     file = next((c for c in diagnosis.run.checkpoints if c.path == best.path), None)
     onset = onset_of(diagnosis, ())
+    broke = [f for f in diagnosis.findings if f.severity == "ill" and f.series == best.metric and f.onset is not None]
+    if onset.at is None and broke:  # the run was in trouble from the start, and its score broke later
+        onset = _onset_at(min(broke, key=lambda f: f.onset or 0.0))
     spot = None if file is None else position(file, onset.clock, diagnosis.run)
     if onset.at is not None and spot is not None and spot > onset.at:
         return Option(
@@ -110,6 +121,21 @@ def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Fin
         ):
             return f
     return None
+
+
+def _no_better_than_start(diagnosis: Diagnosis) -> str:
+    """Why the best value is nothing to save: nothing was learned from the start, and the first was as good, within noise."""
+    best = diagnosis.best
+    if not any(f.severity == "ill" and f.id in IDLE and from_start(diagnosis.run, f) for f in diagnosis.findings):
+        return ""
+    series = None if best is None else diagnosis.run.series.get(best.metric)
+    if best is None or series is None or int(series.finite.sum()) < FEWEST or series.better not in ("up", "down"):
+        return ""
+    values = series.values[series.finite]
+    gain = best.value - float(values[0]) if series.better == "up" else float(values[0]) - best.value
+    if gain > SPREAD * noise_of(values).sigma:
+        return ""
+    return f"the best {best.metric}, {best.value:.4g}, is no better than the first, {values[0]:.4g}, within noise: nothing was learned that could be kept"
 
 
 def _selection(diagnosis: Diagnosis) -> str:
@@ -250,18 +276,34 @@ def onset_of(diagnosis: Diagnosis, treated: Sequence[Treatment]) -> Onset:
     """Where what is treated (or, without any, what is ill) begins. A crash begins at the end of the record."""
     signs = [f for t in treated for f in t.signs] if treated else [f for f in diagnosis.findings if f.severity == "ill"]
     progress = diagnosis.progress
+    clock = clock_named(progress.clock)
     if not signs:
-        return Onset(None, progress.clock, "the record does not say when it began")
+        return Onset(None, clock, "the record does not say when it began")
     if all(f.id in ("crashed", "onecycle-overrun") for f in signs) and progress.at is not None:
-        return Onset(progress.at, progress.clock, "the crash")
+        return Onset(progress.at, clock, "the crash")
     proved = next((f for f in signs if f.onset is None), None)
     if proved is not None:
-        return Onset(None, progress.clock, f"{proved.id} acts from the first step")
+        return Onset(None, clock, f"{proved.id} acts from the first step")
     first = min(signs, key=lambda f: f.onset or 0.0)
-    series = diagnosis.run.series.get(first.series or "")
-    if series is not None and len(series) and first.onset is not None and first.onset <= float(np.nanmin(series.at)):
-        return Onset(None, first.clock, f"{first.id} is there from the first value on")
-    return Onset(first.onset, first.clock, f"the onset of {first.id} ({first.clock} {first.onset:g})")
+    if from_start(diagnosis.run, first):
+        return Onset(None, clock_named(first.clock), f"{first.id} is there from the first value on")
+    return _onset_at(first)
+
+
+def _onset_at(finding: Finding) -> Onset:
+    words = f"the onset of {finding.id} ({finding.clock} {finding.onset:g})"
+    return Onset(finding.onset, clock_named(finding.clock), words)
+
+
+def clock_named(name: str | None) -> ClockName | None:
+    """A clock by its name: findings carry it as text."""
+    return next((clock for clock in CLOCKS if clock == name), None)
+
+
+def from_start(run: Run, finding: Finding) -> bool:
+    """Whether a sign is there from the first value of its series on."""
+    series = run.series.get(finding.series or "")
+    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
 
 
 def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:

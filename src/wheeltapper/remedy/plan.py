@@ -7,7 +7,10 @@ repair, not a promise that is silently dropped.
 
 from __future__ import annotations
 
+import math
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -15,6 +18,7 @@ import msgspec
 import yaml
 
 from wheeltapper.errors import InputError
+from wheeltapper.sources.record import CLOCKS, ClockName
 
 VERSION = 1
 MOST_BYTES = 4_000_000  # a plan is a page of text; more is another file
@@ -56,12 +60,20 @@ class SignThen(_Strict, frozen=True):
     id: str
     summary: str
     series: str | None = None
-    clock: str | None = None
+    clock: ClockName | None = None
     onset: float | None = None
     by: float | None = None
-    level: float | None = None  # of the series at its end
-    noise: float | None = None
-    better: str | None = None  # up or down
+
+
+class Level(_Strict, frozen=True):
+    """Where a score ended in the old run: better or worse is told by it."""
+
+    series: str
+    clock: ClockName
+    at: float
+    value: float
+    noise: float
+    better: Literal["up", "down"]
 
 
 class Issue(_Strict, frozen=True):
@@ -85,7 +97,7 @@ class Resume(_Strict, frozen=True):
 
     checkpoint: str
     at: float | None = None
-    clock: str | None = None
+    clock: ClockName | None = None
     why: str = ""
 
 
@@ -93,12 +105,13 @@ class Band(_Strict, frozen=True):
     """A value that is expected at a position. One side may be open."""
 
     metric: str
-    clock: str
+    clock: ClockName
     at: float
     source: str  # where the numbers come from; never empty
     low: float | None = None
     high: float | None = None
     within: float = 0.0  # how far from `at` a logged value still counts
+    then: float | None = None  # what the old run logged there; a learning rate that is so again was not changed
 
 
 class Warn(_Strict, frozen=True):
@@ -110,7 +123,7 @@ class Warn(_Strict, frozen=True):
     below: float | None = None
     not_finite: bool = False
     after: float | None = None
-    clock: str | None = None
+    clock: ClockName | None = None
 
 
 class Rule(_Strict, frozen=True, rename={"when": "if"}):
@@ -145,6 +158,7 @@ class Plan(_Strict, frozen=True):
     edits: tuple[PlannedEdit, ...] = ()
     resume: Resume | None = None
     issues: tuple[Issue, ...] = ()
+    levels: tuple[Level, ...] = ()
     expected: tuple[Band, ...] = ()
     warnings: tuple[Warn, ...] = ()
     contingencies: tuple[Rule, ...] = ()
@@ -170,6 +184,40 @@ def dump_plan(plan: Plan) -> str:
     """
     data = msgspec.to_builtins(plan)
     return HEADER + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+
+
+_PLACE = re.compile(r"(.+?)((?::\d+){0,2})$", re.DOTALL)
+
+
+def seen_from(plan: Plan, folder: str | Path) -> Plan:
+    """The plan with its files named from the folder it lies in: folder and run can be moved, or sent, together.
+
+    A file with nothing but the root in common keeps its full path.
+    """
+
+    def near(place: str) -> str:
+        found = _PLACE.match(place)
+        if found is None:
+            return place
+        full, home = os.path.abspath(found[1]), os.path.abspath(folder)
+        try:
+            if os.path.dirname(common := os.path.commonpath([full, home])) == common:
+                return full + found[2]
+            return PurePath(os.path.relpath(full, home)).as_posix() + found[2]
+        except ValueError:  # on Windows: another drive
+            return full + found[2]
+
+    change = msgspec.structs.replace
+    resume = plan.resume
+    if resume is not None:
+        there = near(resume.checkpoint)
+        resume = change(resume, checkpoint=there, why=resume.why.replace(resume.checkpoint, there))
+    return change(
+        plan,
+        edits=tuple(change(e, place=near(e.place)) if e.place else e for e in plan.edits),
+        issues=tuple(change(i, places=tuple(map(near, i.places))) for i in plan.issues),
+        resume=resume,
+    )
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -201,26 +249,109 @@ def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
     if data["version"] != VERSION or isinstance(data["version"], bool):
         raise InputError(
             f"the plan has version {data['version']!r}; this Wheeltapper reads version {VERSION}.",
-            where=where,
+            where=_spot(text, where, ("version",)),
             do="Write the plan again with `wheeltapper fix`, or use the Wheeltapper that wrote it.",
         )
     try:
         plan = msgspec.convert(data, Plan)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError(_friendly(str(error)), where=where, do="Mend that entry and try again.") from None
-    if PurePath(plan.case).name != "case.json":  # a plan may come from elsewhere; it names where we write
-        raise InputError(f"`case` names {plan.case}; the history is called case.json.", where=where)
-    for number, band in enumerate(plan.expected, start=1):
-        if band.low is None and band.high is None:
-            raise InputError(
-                f"`expected`, entry {number} ({band.metric}): it has neither `low` nor `high`.", where=where
-            )
-        if not band.source.strip():
-            raise InputError(f"`expected`, entry {number} ({band.metric}): it does not say its `source`.", where=where)
+        spot = _spot(text, where, _steps(str(error)))
+        raise InputError(_friendly(str(error)), where=spot, do="Mend that entry and try again.") from None
+    for path, problem in _problems(plan):
+        raise InputError(
+            f"{_words(path)}: {problem}.", where=_spot(text, where, path), do="Mend that entry and try again."
+        )
     return plan
 
 
+# A part of a plan by its keys and indices.
+Steps = tuple[str | int, ...]
+
+
+def _problems(plan: Plan) -> Iterator[tuple[Steps, str]]:
+    """What the types do not say: numbers that are none, bands without an edge or a source, files that lie elsewhere."""
+    # A plan may come from elsewhere, and it names files that a later fix writes over or takes away.
+    if PurePath(plan.case).name != "case.json":
+        yield ("case",), f"it names {plan.case}; the history is called case.json"
+    for number, name in enumerate(plan.configs):
+        if PurePath(name).name != name or name in ("", ".", ".."):
+            yield ("configs", number), f"{name!r} is not the name of a file beside the plan"
+    yield from _not_finite(plan, ())
+    for number, issue in enumerate(plan.issues):
+        if not 0 <= issue.probability <= 1:
+            yield ("issues", number, "probability"), f"{issue.probability:g} is no share between 0 and 1"
+    for number, band in enumerate(plan.expected):
+        here = ("expected", number)
+        if band.low is None and band.high is None:
+            yield here, f"{band.metric} has neither `low` nor `high`"
+        elif band.low is not None and band.high is not None and band.low > band.high:
+            yield (*here, "low"), f"{band.low:g} lies above `high`, {band.high:g}"
+        if not band.source.strip():
+            yield (*here, "source"), f"{band.metric} does not say its `source`"
+        if band.within < 0:
+            yield (*here, "within"), f"{band.within:g} is below zero"
+
+
+def _not_finite(part: Any, path: Steps) -> Iterator[tuple[Steps, str]]:
+    """Numbers of the plan itself; the settings of a run may hold anything."""
+    if isinstance(part, msgspec.Struct):
+        renamed = {field.name: field.encode_name for field in msgspec.structs.fields(part)}
+        for name in part.__struct_fields__:
+            if name not in ("settings", "old", "new"):
+                yield from _not_finite(getattr(part, name), (*path, renamed[name]))
+    elif isinstance(part, tuple):
+        for number, one in enumerate(part):
+            yield from _not_finite(one, (*path, number))
+    elif isinstance(part, float) and not math.isfinite(part):
+        yield path, f"{part} is no number that anything can be held against"
+
+
+def _words(path: Steps) -> str:
+    """
+    >>> _words(("expected", 2, "low")), _words(("case",))
+    ('`expected`, entry 3, `low`', '`case`')
+    """
+    return ", ".join(f"entry {part + 1}" if isinstance(part, int) else f"`{part}`" for part in path)
+
+
+def _spot(text: str, where: str, path: Steps) -> str:
+    """file:line of a part of the plan; of the nearest part around it, where it is missing.
+
+    >>> _spot("version: 1\\nexpected:\\n- metric: lr\\n  low: x\\n", "plan.yaml", ("expected", 0, "low"))
+    'plan.yaml:4'
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return where
+    line = None
+    for part in path:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if getattr(k, "value", None) == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = (node.value[part], node.value[part])
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return where if line is None else f"{where}:{line}"
+
+
 _PATH = re.compile(r" - at `\$([^`]*)`")
+
+
+def _steps(message: str) -> Steps:
+    """The part of the plan that a message of msgspec is about.
+
+    >>> _steps("Expected `float`, got `str` - at `$.expected[2].at`"), _steps("Object contains unknown field `lo` - at `$`")
+    (('expected', 2, 'at'), ('lo',))
+    """
+    found = _PATH.search(message)
+    steps: list[str | int] = []
+    for name, index in re.findall(r"(\w+)|\[(\d+)\]", found[1] if found else ""):
+        steps.append(int(index) if index else name)
+    unknown = re.match(r"Object contains unknown field `(.*)`", _PATH.sub("", message))
+    return (*steps, unknown[1]) if unknown else tuple(steps)
 
 
 def _friendly(message: str) -> str:
@@ -228,24 +359,25 @@ def _friendly(message: str) -> str:
     >>> _friendly("Object contains unknown field `lo` - at `$.expected[2]`")
     '`expected`, entry 3: there is no key `lo`.'
     >>> _friendly("Expected `str`, got `int` - at `$.source.run`")
-    '`source.run`: a text is needed, not a whole number.'
+    '`source`, `run`: a text is needed, not a whole number.'
     >>> _friendly("Object missing required field `source`")
     'the key `source` is missing.'
+    >>> _friendly("Invalid enum value 'steps' - at `$.expected[0].clock`")
+    '`expected`, entry 1, `clock`: steps is not among step, micro_step, epoch, sample, token, second, row.'
     """
-    found = _PATH.search(message)
+    steps = _steps(message)
     told = _PATH.sub("", message)
-    where = ""
-    if found:
-        path = found[1].lstrip(".")
-        entry = re.match(r"(\w+)\[(\d+)\]\.?(.*)", path)
-        where = f"`{path}`" if entry is None else f"`{entry[1]}`, entry {int(entry[2]) + 1}"
-        where += f", `{entry[3]}`" if entry is not None and entry[3] else ""
+    if told.startswith("Object contains unknown"):
+        steps = steps[:-1]
+    where = _words(steps)
     if unknown := re.match(r"Object contains unknown field `(.*)`", told):
         text = f"there is no key `{unknown[1]}`."
     elif missing := re.match(r"Object missing required field `(.*)`", told):
         text = f"the key `{missing[1]}` is missing."
     elif wrong := re.match(r"Expected `(.*)`, got `(.*)`", told):
         text = f"{_kinds(wrong[1])} is needed, not {_kinds(wrong[2])}."
+    elif (enum := re.match(r"Invalid enum value '?([^']*)'?", told)) and steps[-1:] == ("clock",):
+        text = f"{enum[1]} is not among {', '.join(CLOCKS)}."
     else:
         text = told[:1].lower() + told[1:] + "."
     return f"{where}: {text}" if where else text

@@ -35,6 +35,8 @@ def print_diff(view: FixView, out: Console) -> None:
         put(out, Text(view.headline, style="bold"), Text("No config would be changed."))
         return
     put(out, *(part for diff in view.diffs for part in (Text(diff.file, style="dim"), _diff(diff))))
+    if view.notes:
+        put(out, listed("•", view.notes))
 
 
 def print_fix(view: FixView, out: Console, written: Sequence[str] = ()) -> None:

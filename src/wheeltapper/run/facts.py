@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,14 +24,30 @@ def facts_of(readings: Sequence[Reading], series: Mapping[str, Series]) -> dict[
     return facts
 
 
-def checkpoints_of(readings: Sequence[Reading]) -> tuple[Checkpoint, ...]:
-    """Each file once; that it lies there is worth more than that a log names it."""
+def checkpoints_of(readings: Sequence[Reading], root: str) -> tuple[Checkpoint, ...]:
+    """Each file once. One that lies there and that a log names, by its path from the run's folder, is one: what the
+    file itself does not tell (when it was written, its score) is taken from the last line that names it."""
+    every = [checkpoint for reading in readings for checkpoint in reading.checkpoints]
+    lying = {os.path.abspath(c.path): c for c in every if c.exists}
     found: dict[str, Checkpoint] = {}
-    for reading in readings:
-        for checkpoint in reading.checkpoints:
-            old = found.get(checkpoint.path)
-            if old is None or (checkpoint.exists and not old.exists):
-                found[checkpoint.path] = checkpoint
+    told: dict[str, Checkpoint] = {}
+    for checkpoint in every:
+        full = os.path.abspath(os.path.join(root, checkpoint.path))
+        if not checkpoint.exists and full in lying:
+            told[lying[full].path] = checkpoint
+            continue
+        old = found.get(checkpoint.path)
+        if old is None or (checkpoint.exists and not old.exists):
+            found[checkpoint.path] = checkpoint
+    for path, named in told.items():
+        file = found[path]
+        known = file.step is not None or file.epoch is not None
+        found[path] = replace(
+            file,
+            step=file.step if known else named.step,
+            epoch=file.epoch if known else named.epoch,
+            metric=file.metric or named.metric,
+        )
     return tuple(found.values())
 
 

@@ -206,6 +206,7 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
                 if above in groups and above not in measured and _within(above, top)
                 for r in groups[above]
             ]
+            extra += _saved_below(home, readings, groups, measured)
             label = home.name or str(home)
             near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
             for cluster in _apart(readings):
@@ -223,6 +224,16 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
         elif near:
             runs.append(merge([], name=top.name, root=str(top), scripts=near))
     return runs
+
+
+def _saved_below(
+    home: Path, readings: list[Reading], groups: dict[Path, list[Reading]], measured: dict[Path, list[Reading]]
+) -> list[Reading]:
+    """Checkpoints in a folder further down that the log of this run names, by its path from here."""
+    named = {os.path.normpath(c.path) for r in readings for c in r.checkpoints if not c.exists}
+    below = [g for g in groups if g not in measured and home in g.parents] if named else []
+    files = [r for folder in below for r in groups[folder] if r.checkpoints]
+    return [r for r in files if os.path.relpath(r.file, home) in named]
 
 
 def _within(folder: Path, top: Path) -> bool:

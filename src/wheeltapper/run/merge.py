@@ -75,7 +75,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         dead=dead,
         facts=facts,
         configs=tuple(tree for reading in readings for tree in reading.configs),
-        checkpoints=checkpoints_of(readings),
+        checkpoints=checkpoints_of(readings, root),
         events=events,
         segments=segments,
         notes=tuple(notes),

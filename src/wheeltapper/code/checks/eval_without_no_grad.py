@@ -36,9 +36,8 @@ OFF = re.compile(r"no_grad|inference_mode|set_grad_enabled|backward|autograd\.gr
 def check(code: Code) -> Iterator[Finding]:
     if code.by_framework or code.calls_any("set_grad_enabled", "_set_grad_enabled"):
         return
-    quiet = {loop for loop, no_grad in code.loop.walked if no_grad}
     for loop in dict.fromkeys(validation_loops(code)):
-        if loop in quiet or OFF.search(ast.unparse(loop)):
+        if code.loop.walked[loop] or OFF.search(ast.unparse(loop)):
             continue
         yield code.finding(
             ID,

@@ -59,7 +59,7 @@ def check(code: Code) -> Iterator[Finding]:
 def validation_loops(code: Code) -> list[ast.For]:
     """Loops over a loader named for validation in which something is called on the batches."""
     out = []
-    for loop, _ in code.loop.walked:
+    for loop in code.loop.walked:
         if not isinstance(loop, ast.For):
             continue
         names = {
@@ -78,8 +78,7 @@ def _in_validation(code: Code, loop: ast.For) -> bool:
     """Whether the loop is that of a function named for validation, in which gradients are off."""
     call = next((n for n in ast.walk(loop) if isinstance(n, ast.Call)), None)
     func = code.program.func_of[call] if call is not None else None
-    quiet = any(one is loop and no_grad for one, no_grad in code.loop.walked)
-    return quiet and func is not None and bool(VALIDATION.search(func.name))
+    return code.loop.walked.get(loop, False) and func is not None and bool(VALIDATION.search(func.name))
 
 
 def _calls_a_model(loop: ast.For) -> bool:

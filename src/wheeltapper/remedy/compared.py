@@ -1,0 +1,121 @@
+"""Is the next run better or worse than the old one, beyond what noise does? The plan remembers where the old one ended.
+
+A remedy that helps and does not go far enough is a part of the answer; only one that changed nothing is refuted. So
+scores are compared at the position where the old run ended, each with its noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from wheeltapper.remedy.plan import Level
+from wheeltapper.run.model import Run, Series
+from wheeltapper.signals import Signals
+from wheeltapper.signals.statistics import noise_of
+from wheeltapper.sources.record import Floats
+
+SPREAD = 3.0  # sigmas: a level that differs by less may be the same one
+# A part of the level: logs print three digits or so, and a score that is constant has no noise to go by.
+LEAST = 0.005
+FEWEST = 5  # points: a level and its noise need that many
+Than = Literal["better", "worse", "same", "too early"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is better than it was, and what is worse, in words; the score that matters most comes first."""
+
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    first: Than | None = None  # of the score that matters most
+
+    @property
+    def helped(self) -> bool:
+        return bool(self.better) and (not self.worse or self.first == "better")
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def judged(run: Run) -> list[Series]:
+    """The main score, the validation loss and the training loss: what a reader watches, what matters most first."""
+    signals = Signals(run)
+    found = (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss"))
+    kept = {s.name: s for s in found if s is not None and s.better in ("up", "down") and s.name in run.series}
+    return list(kept.values())
+
+
+def level_of(series: Series) -> Level | None:
+    """Where a series ended: the median of its last tenth, and its noise."""
+    good = series.finite & np.isfinite(series.at)
+    if int(good.sum()) < FEWEST or series.better not in ("up", "down"):
+        return None
+    values = series.values[good]
+    end = float(np.max(series.at[good]))
+    value, noise = _end(values), noise_of(values).sigma
+    return Level(series.name, series.clock, end, rounded(value), rounded(noise), series.better)
+
+
+def levels_of(run: Run, also: Sequence[str | None] = ()) -> tuple[Level, ...]:
+    """Where what a reader watches ended, and the series named in `also`."""
+    named = [run.series[name] for name in also if name is not None and name in run.series]
+    kept = {series.name: series for series in (*judged(run), *named)}
+    return tuple(level for series in kept.values() if (level := level_of(series)) is not None)
+
+
+def _end(values: Floats) -> float:
+    return float(np.median(values[-max(1, len(values) // 10) :]))
+
+
+def compare(run: Run, then: Sequence[Level]) -> Compared:
+    """The run against where the old one ended."""
+    better, worse = [], []
+    first: Than | None = None
+    for level in then:
+        answer = than(run, level)
+        if answer is None:
+            continue
+        told, words = answer
+        first = first or told
+        if told == "better":
+            better.append(words)
+        elif told == "worse":
+            worse.append(words)
+    return Compared(tuple(better), tuple(worse), first)
+
+
+def than(run: Run, then: Level) -> tuple[Than, str] | None:
+    """One score against its level in the old run; None where the new run does not log it."""
+    series = run.series.get(then.series)
+    track = None if series is None else series.on(then.clock)
+    if series is None or track is None or not np.any(np.isfinite(track)):
+        return None
+    reach = float(np.nanmax(track))
+    early = reach < 0.9 * then.at
+    about = _about(track, min(then.at, reach))
+    if not np.all(np.isfinite(series.values[about])):
+        return "worse", f"{series.name} is not finite at {then.clock} {min(then.at, reach):g}"
+    now = float(np.median(series.values[about]))
+    gain = now - then.value if then.better == "up" else then.value - now
+    sigma = noise_of(series.values[series.finite]).sigma
+    margin = max(SPREAD * math.hypot(then.noise, sigma), LEAST * abs(then.value))
+    words = f"{series.name} is {now:.4g} at {then.clock} {min(then.at, reach):g}; in the old run it ended at {then.value:.4g}"
+    if gain > margin:
+        return "better", words
+    if early:
+        return "too early", words
+    return ("worse" if gain < -margin else "same"), words
+
+
+def _about(track: Floats, at: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The points of the last tenth of the way to a position; three at least, where there are three."""
+    past = np.flatnonzero(np.isfinite(track) & (track <= at * (1 + 1e-9)))
+    near = past[track[past] > 0.9 * at]
+    chosen: np.ndarray[tuple[int], np.dtype[np.intp]] = near if len(near) >= 3 else past[-3:]
+    return chosen if len(chosen) else np.flatnonzero(np.isfinite(track))[:1]

@@ -1,0 +1,105 @@
+"""Each promise of a plan against the new run: kept, broken, not yet testable, or not to be looked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from wheeltapper.remedy.plan import Band, Plan, Warn
+from wheeltapper.run.model import Run, Series
+
+Kept = Literal["kept", "broken", "not yet", "cannot look"]
+AS_THEN = 0.01  # a learning rate this near to the old one is the old one: logs print two or three digits
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseCheck:
+    """One promise of the plan."""
+
+    what: str
+    status: Kept
+    saw: str
+    source: str = ""
+    metric: str = ""
+    as_then: bool = False  # a learning rate that is what it was in the old run
+
+
+def resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
+    """Whether a run that was to continue a checkpoint really did."""
+    if plan.option != "C" or plan.resume is None or plan.resume.at is None or plan.resume.clock is None:
+        return
+    at, clock = plan.resume.at, plan.resume.clock
+    what = f"continues at {clock} {at:g}"
+    starts = [s.start for s in run.segments if s.kind == "resume" and s.clock == clock]
+    tracks = [t for series in run.series.values() if (t := series.on(clock)) is not None]
+    starts += [min(float(np.nanmin(t)) for t in tracks if np.any(np.isfinite(t)))] if tracks else []
+    if not starts:
+        yield PromiseCheck(what, "cannot look", f"nothing is logged by {clock}", "the checkpoint of the plan")
+        return
+    nearest = min(starts, key=lambda start: abs(start - at))
+    # The first line comes a log interval after the checkpoint.
+    close = abs(nearest - at) <= max(0.1 * at, 5.0)
+    yield PromiseCheck(what, "kept" if close else "broken", f"it began at {nearest:g}", "the checkpoint of the plan")
+
+
+def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
+    def told(status: Kept, saw: str, as_then: bool = False) -> PromiseCheck:
+        what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
+        return PromiseCheck(what, status, saw, band.source, band.metric, as_then)
+
+    series = run.series_named(band.metric)
+    track = None if series is None else series.on(band.clock)
+    if series is None or track is None:
+        return told("cannot look", "it is not logged" if series is None else f"it is not logged by {band.clock}")
+    good = np.flatnonzero(np.isfinite(track))
+    end = float(np.nanmax(track)) if len(good) else 0.0
+    if end + 1e-9 < band.at - band.within:
+        if ended:
+            return told("cannot look", f"the run ended at {band.clock} {end:g}")
+        return told("not yet", f"the run is at {band.clock} {end:g}")
+    value, at = _value_at(series, track, band)
+    inside = (
+        math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
+    )
+    as_then = band.then is not None and abs(value - band.then) <= AS_THEN * abs(band.then)
+    return told("kept" if inside else "broken", f"{value:.4g} at {at:g}", as_then)
+
+
+def _value_at(series: Series, track: Any, band: Band) -> tuple[float, float]:
+    """The value nearest to the position; for a noisy score the median of five about it."""
+    order = np.argsort(np.abs(track - band.at), kind="stable")
+    nearest = int(order[0])
+    if series.quantity == "lr":
+        return float(series.values[nearest]), float(track[nearest])
+    about = np.sort(order[: min(5, len(order))])
+    return float(np.median(series.values[about])), float(track[nearest])
+
+
+def _edges(band: Band) -> str:
+    if band.low is not None and band.high is not None:
+        return f"between {band.low:.4g} and {band.high:.4g}"
+    return f"at least {band.low:.4g}" if band.low is not None else f"at most {band.high:.4g}"
+
+
+def rung(run: Run, warnings: Sequence[Warn]) -> Iterator[str]:
+    """Thresholds of the plan that were passed, with the first place."""
+    for warning in warnings:
+        series = run.series_named(warning.metric)
+        track = None if series is None else series.on(warning.clock) if warning.clock else series.at
+        if series is None or track is None:
+            continue
+        values = series.values
+        bad = ~np.isfinite(values) if warning.not_finite else np.zeros(len(values), dtype=bool)
+        if warning.above is not None:
+            bad |= values > warning.above
+        if warning.below is not None:
+            bad |= values < warning.below
+        if warning.after is not None:
+            bad &= track >= warning.after
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            yield f"{warning.metric} is {values[first]:.4g} at {track[first]:g}, and {int(bad.sum())} times in all: {warning.reason}"

@@ -1,0 +1,74 @@
+"""How far a learning rate is off, and what to: by the kind of optimizer, and by how long the run is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_runs import BY_ID, NOISE, at_chance
+
+from wheeltapper.causes import Case, Excluded, remedies_of, weighed
+from wheeltapper.causes._settings import adaptive, usual_rate
+from wheeltapper.diagnosis.diagnose import ask_run
+from wheeltapper.finding import Finding
+from wheeltapper.run.model import Run
+from wheeltapper.signals import Signals
+from wheeltapper.testing import make_run
+
+
+def case_of(run: Run) -> Case:
+    return ask_run(run).case
+
+
+def at_rate(rate: float, steps: int, script: Path | None = None, optimizer: str = "") -> Run:
+    config = f"learning_rate: {rate}\nmax_steps: {steps}\nnum_classes: 10\n{optimizer}"
+    run = make_run(at_chance(10, 60), spacing=steps / 60, config=config, facts={"total_steps": steps})
+    return run if script is None else replace(run, scripts=(str(script),))
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import torch\nopt = torch.optim.AdamW(m.parameters())", True),
+        ("from torch.optim import SGD\nopt = SGD(m.parameters(), 0.1)", False),
+        ("opt = AdamW(g) if big else SGD(g)", None),
+        ("opt = make(g)", None),
+        ("def broken(", None),
+    ],
+)
+def test_the_script_names_the_optimizer_where_the_settings_do_not(code: str, told: bool | None, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(code)
+    assert adaptive(case_of(at_rate(0.08, 400, script))) is told
+    assert adaptive(case_of(at_rate(0.08, 400, script, "optimizer: sgd\n"))) is False, "the settings come first"
+
+
+@pytest.mark.parametrize(("steps", "rate"), [(400, 7.5e-3), (100, 1e-2), (5000, 6e-4), (200_000, 3e-4)])
+def test_short_runs_have_the_upper_end_of_what_is_usual(steps: int, rate: float) -> None:
+    assert usual_rate(case_of(at_rate(1e-7, steps, optimizer="optimizer: adam\n"))) == pytest.approx(rate)
+
+
+def new_rate(cause: str, run: Run) -> float:
+    return float(remedies_of(BY_ID[cause], case_of(run))[0].edits[0].new)
+
+
+def test_a_rate_that_is_far_off_goes_to_what_is_usual_for_the_length() -> None:
+    adam = "optimizer: adamw\n"
+    assert new_rate("lr-too-low", at_rate(1e-6, 400, optimizer=adam)) == pytest.approx(7.5e-3, rel=0.1)
+    assert new_rate("lr-too-low", at_rate(1e-6, 100_000, optimizer=adam)) == pytest.approx(3e-4)
+    assert new_rate("lr-too-high", at_rate(0.4, 400, optimizer=adam)) == pytest.approx(7.5e-3)
+    assert new_rate("lr-too-low", at_rate(1e-4, 288, optimizer="optimizer: sgd\nmomentum: 0.9\n")) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("cause", ["training-longer-than-useful", "overfitting"])
+def test_what_never_fell_was_neither_overdone_nor_learned_by_heart(cause: str) -> None:
+    def answer(loss: list[float], onset: float) -> object:
+        run = make_run({"train/loss": loss})
+        flat = Finding("plateau", "flat", "ill", "is", series="train/loss", clock="step", onset=onset)
+        return weighed(BY_ID[cause], Case(Signals(run), (flat,)))
+
+    never = (1.0 + 0.01 * NOISE[:400]).tolist()
+    assert isinstance(answer(never, 2.0), Excluded)
+    learned = [1.0 + 2.0 / (1 + i) + 0.01 * NOISE[i] for i in range(400)]
+    assert not isinstance(answer(learned, 100.0), Excluded)
