@@ -26,13 +26,13 @@ def code_of(text: str = "", **others: str) -> Code:
     if text:
         files["train.py"] = text
     configs = tuple(parse_text(dedent(body), name, "yaml") for name, body in files.items() if name.endswith(".yaml"))
-    codes = codes_of(sources_of(files), configs)
+    codes, _ = codes_of(sources_of(files), configs)
     return next(c for c in codes if c.program.entry.name == "train.py")
 
 
 def program_from(text: str, **others: str) -> Program:
     files = {"train.py": text, **{name[::-1].replace("_", ".", 1)[::-1]: body for name, body in others.items()}}
-    return next(p for p in programs_of(sources_of(files)) if p.entry.name == "train.py")
+    return next(p for p in programs_of(sources_of(files))[0] if p.entry.name == "train.py")
 
 
 def findings_of(text: str = "", **others: str) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import defaultdict
 
@@ -18,11 +19,17 @@ QUIET_DECORATORS = {
 MAY_TRAIN = re.compile(
     r"backward\(|Trainer\b|LightningModule|\.fit\(|Learner\b|Runner\b"
 )  # cheap; objects.trains decides
+NO_ENTRY = re.compile(r"^(test_.*|.*_test|conftest|setup|__init__)$")
+TRAINS_BY_NAME = re.compile(r"train|finetune|fit|^main", re.I)
+# Nodes of all programs together, a script counted once for each. 100,000 take about a second (LOG.md), so that a folder
+# with a whole framework in it is told about within half a minute.
+MAX_WORK = 2_500_000
 Outlines = dict[Script, Outline]
 
 
-def programs_of(sources: Sources) -> list[Program]:
-    """One program for each entry script that may train: one that runs when started, or that nothing else imports."""
+def programs_of(sources: Sources) -> tuple[list[Program], int]:
+    """One program for each entry script that may train: one that runs when started, or that nothing else imports; and
+    how many such scripts there were too many."""
     by_tail = defaultdict(list)
     for script in sources.scripts:
         for cut in range(len(script.module)):
@@ -32,9 +39,10 @@ def programs_of(sources: Sources) -> list[Program]:
         found = [s for wanted in _imported_modules(script) for s in _nearest(script, by_tail.get(wanted, []))]
         uses[script.name] = list({s.name: s for s in found}.values())
     imported = {s.name for found in uses.values() for s in found}
-    entries = [s for s in sources.scripts if starts(s) or s.name not in imported]
-    outlines: Outlines = {}
-    out = []
+    columns = zip(*(s.module[:-1] for s in sources.scripts), strict=False)
+    common = len(list(itertools.takewhile(lambda column: len(set(column)) == 1, columns)))
+    entries = [s for s in sources.scripts if (starts(s) or s.name not in imported) and _may_enter(s, common)]
+    closures: dict[Script, tuple[Script, ...]] = {}
     for entry in entries:
         closure = {entry.name: entry}
         queue = [entry]
@@ -44,8 +52,41 @@ def programs_of(sources: Sources) -> list[Program]:
                     closure[other.name] = other
                     queue.append(other)
         if any(MAY_TRAIN.search(script.text) for script in closure.values()):
-            out.append(program_of(entry, tuple(closure.values()), sources.launches, outlines))
-    return out
+            closures[entry] = tuple(closure.values())
+    outlines: Outlines = {}
+    chosen, left = within_budget(closures)
+    return [program_of(e, closures[e], sources.launches, outlines) for e in closures if e in chosen], left
+
+
+def _may_enter(script: Script, common: int) -> bool:
+    """Whether a script can be what a person starts to train: no test, no setup, and something happens when it runs.
+    `common` parts of the path belong to all scripts and say nothing of this one."""
+    parts = script.module[common:]
+    if NO_ENTRY.match(parts[-1] if parts else "") or any(part in ("tests", "test", "docs") for part in parts[:-1]):
+        return False
+    if starts(script) or "backward(" in script.text or "LightningModule" in script.text:
+        return True
+    defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    return any(not isinstance(n, defined) and _does(n) for n in script.tree.body)
+
+
+def _does(statement: ast.stmt) -> bool:
+    """A statement at the top of a script that calls something for what it does."""
+    return any(isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) for n in ast.walk(statement)) or (
+        isinstance(statement, ast.For | ast.While)
+    )
+
+
+def within_budget(closures: dict[Script, tuple[Script, ...]]) -> tuple[set[Script], int]:
+    """The entries that are read, and how many are left out: those named for training first, as long as the work lasts."""
+    work = 0
+    chosen: set[Script] = set()
+    for entry in sorted(closures, key=lambda s: not TRAINS_BY_NAME.search(s.module[-1] if s.module else "")):
+        work += sum(len(script.parents) for script in closures[entry])
+        if chosen and work > MAX_WORK:
+            break
+        chosen.add(entry)
+    return chosen, len(closures) - len(chosen)
 
 
 def _nearest(script: Script, candidates: list[Script]) -> list[Script]:
@@ -88,9 +129,8 @@ def program_of(
     looking = {scope for part in parts for scope in part.lookups}
     program.accessors = {n for n, funcs in program.functions.items() if all(f.scope in looking for f in funcs)}
     _gather(program, parts)
-    for calls in program.calls.values():
-        for call in calls:
-            _bind(program, call)
+    for call in dict.fromkeys(program.all_calls()):
+        _bind(program, call)
     return program
 
 
@@ -110,6 +150,11 @@ def _gather(program: Program, parts: list[Outline]) -> None:
             program.opaque.update(notes.opaque)
             for name, call in notes.calls:
                 program.calls[name].append(call)
+    for name, calls in list(program.calls.items()):
+        for call in calls:
+            real = program.real_name(call)
+            if real != name and (real in program.classes or real in program.functions) and program.is_ours(name, call):
+                program.calls[real].append(call)
     for name in program.accessors:
         for call in program.calls.get(name, []):
             for text in texts_of(call):

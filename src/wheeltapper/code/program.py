@@ -20,6 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # name ("f", name), what functions of that name return ("r", name), an instance of a class ("i", name).
 # Fields are merged by name over the whole program: it can only make more of a value look used.
 Rest = tuple[str, ...]
+MANY = 24  # methods of one name (forward, reset) beyond which a call of an unknown object is any object's
 
 
 @dataclass(eq=False)
@@ -110,8 +111,8 @@ class Program:
                 return ("f", name)
             case ast.Subscript(slice=ast.Constant(value=str(name))):
                 return ("f", name)
-            case ast.Call() if self.class_called(node):
-                return ("i", callee(node))
+            case ast.Call() if (cls := self.class_called(node)) is not None:
+                return ("i", cls.name)
         return None
 
     def origin(self, node: ast.expr) -> str:
@@ -129,10 +130,16 @@ class Program:
         whole = origin.lstrip(".")
         return whole in self.modules or whole.rpartition(".")[0] in self.modules
 
-    def class_called(self, call: ast.Call) -> Class | None:
+    def real_name(self, call: ast.Call) -> str:
+        """The name that what is called was defined under: `from x import A as B` makes `B()` a call of A."""
         name = callee(call)
-        found = self.classes.get(name)
-        if found is None or (isinstance(call.func, ast.Name) and not self.is_ours(name, call)):
+        if not isinstance(call.func, ast.Name):
+            return name
+        return self.imported.get(self.script_of[call].name, {}).get(name, name).rpartition(".")[2]
+
+    def class_called(self, call: ast.Call) -> Class | None:
+        found = self.classes.get(self.real_name(call))
+        if found is None or (isinstance(call.func, ast.Name) and not self.is_ours(callee(call), call)):
             return None
         return found
 
@@ -143,8 +150,11 @@ class Program:
             init = self.method(cls.name, "__init__")
             return ([init], False) if init else ([], not cls.is_dataclass)
         name = callee(call)
-        ours = self.functions.get(name, [])
+        ours = self.functions.get(self.real_name(call), [])
         if isinstance(call.func, ast.Name):
+            called = self._called_instance(call.func) if not ours else None
+            if called is not None:
+                return [called], False
             local = [f for f in ours if f.owner is None]
             if not local or not self.is_ours(name, call):
                 return [], True
@@ -164,7 +174,10 @@ class Program:
             local = [f for f in ours if f.owner is None]
             home = self.origin(call.func.value).lstrip(".")
             return (self._of_module(local, home, call), False) if local else ([], True)
-        return [f for f in ours if f.owner], True
+        if isinstance(call.func.value, ast.Call) and callee(call.func.value) == "super":
+            return [], True  # of a class from outside
+        methods = [f for f in ours if f.owner]
+        return (methods if len(methods) <= MANY else []), True
 
     def _of_module(self, funcs: list[Func], home: str | None, call: ast.Call) -> list[Func]:
         """Of functions of one name, those of the module meant (None: where the call stands); all, if none lies there."""
@@ -174,6 +187,11 @@ class Program:
         else:
             near = [f for f in funcs if ("." + ".".join(f.script.module)).endswith("." + home)]
         return near or funcs
+
+    def _called_instance(self, node: ast.expr) -> Func | None:
+        """The `__call__` of the program's own class that an object called like a function is of."""
+        owner = self.class_of(node)
+        return self.method(owner, "__call__") if owner is not None else None
 
     def _is_module(self, node: ast.expr) -> bool:
         """Whether an expression names an imported module of the program (and not a variable of that name)."""
@@ -208,8 +226,8 @@ class Program:
                 return found
         return None
 
-    def class_of(self, node: ast.expr) -> str | None:
-        """The program's class an expression is an instance of, where plain assignments say so."""
+    def class_of(self, node: ast.expr, depth: int = 0) -> str | None:
+        """The program's class an expression is an instance of, where plain assignments and arguments say so."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
             func = self.func_of[node]
             cls = self.classes.get(func.owner or "") if func else None
@@ -225,11 +243,17 @@ class Program:
         rest = self.rest_of(node)
         if rest is None or rest in self.opaque:
             return None
-        made = {
-            cls.name if isinstance(value, ast.Call) and (cls := self.class_called(value)) else None
-            for value in self.writes.get(rest, [])
-            if not (isinstance(value, ast.Constant) and value.value is None)
-        }
+        made: set[str | None] = set()
+        for value in self.writes.get(rest, []):
+            if isinstance(value, ast.Call):
+                cls = self.class_called(value)
+                made.add(cls.name if cls else None)
+            elif isinstance(value, ast.Name) and depth < 4:
+                made.add(self.class_of(value, depth + 1))
+            elif not (isinstance(value, ast.Constant) and value.value is None):
+                made.add(None)
+            if None in made:
+                return None
         return made.pop() if len(made) == 1 else None
 
     def live_nodes(self) -> Iterator[ast.AST]:

@@ -128,11 +128,18 @@ class Code:
 def read_code(paths: Iterable[Path | str], configs: tuple[ConfigTree, ...] = ()) -> tuple[list[Code], tuple[Note, ...]]:
     """The training programs under `paths`, with what their launch scripts give them."""
     sources = read_sources(paths)
-    return codes_of(sources, configs), sources.notes
+    codes, left = codes_of(sources, configs)
+    notes = sources.notes
+    if left:
+        text = f"{left} more scripts that may train were not followed: together with the others they are too much code"
+        notes = (*notes, Note(text, ".", level="lost"))
+    return codes, notes
 
 
-def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> list[Code]:
-    programs = [p for p in programs_of(sources) if trains(p)]
+def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> tuple[list[Code], int]:
+    """The programs that train, and how many scripts were left out for want of time."""
+    every, left = programs_of(sources)
+    programs = [p for p in every if trains(p)]
     given: dict[str, dict[str, Given]] = {p.entry.name: {} for p in programs}
     for launch in sources.launches:
         started = {p.entry.name: found for p in programs if (found := given_by(launch, p.entry)) is not None}
@@ -145,4 +152,5 @@ def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> list[Cod
                 before = given[name].get(option)
                 clash = before is not None and before.value != one.value
                 given[name][option] = Given(None, one.place) if clash else one  # two launch scripts disagree
-    return [Code(p, configs, {k: v for k, v in given[p.entry.name].items() if v.value is not None}) for p in programs]
+    codes = [Code(p, configs, {k: v for k, v in given[p.entry.name].items() if v.value is not None}) for p in programs]
+    return codes, left
