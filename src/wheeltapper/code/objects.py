@@ -11,9 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wheeltapper.code.by_name import made_by_name
 from wheeltapper.code.flow import Flow
 from wheeltapper.code.program import Program, callee
 from wheeltapper.code.trace import Trace
+from wheeltapper.code.values import Values
 
 Kind = Literal["optimizer", "scheduler", "scaler", "ema", "sampler", "loader", "engine"]
 
@@ -60,6 +62,8 @@ FRAMEWORKS = {
     "LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "LightningCLI", "Runner", "Learner", "vision_learner",
     "create_supervised_trainer", "GRPOTrainer", "RewardTrainer",
 }  # fmt: skip
+# What a part is called that was made by a name we cannot read.
+BY_NAME: dict[Kind, str] = {"optimizer": "an optimizer by name", "scheduler": "a scheduler by name"}
 STATE = frozenset({"state_dict", "load_state_dict"})
 INERT = {
     "scheduler": frozenset(
@@ -80,18 +84,31 @@ class Part:
     trace: Trace
 
 
-def parts_of(program: Program, flow: Flow) -> list[Part]:
+def parts_of(program: Program, flow: Flow, values: Values) -> list[Part]:
     out = []
+
+    def add(kind: Kind, name: str, call: ast.Call) -> None:
+        trace = flow.trace([(call, "value")], inert=INERT.get(kind, STATE))
+        names = frozenset(rest[1] if rest[0] == "o" else rest[-1] for rest in trace.rests if rest[0] in "vfo")
+        out.append(Part(kind, name, call, names, trace))
+
     for name, kind in KINDS.items():
         for call in program.calls.get(name, []):
             if name in program.classes and name not in EMAS | SCHEDULERS:
                 continue
             if name == "Loader" and "ffcv" not in program.origin(call.func) and "yaml" in program.origin(call.func):
                 continue
-            trace = flow.trace([(call, "value")], inert=INERT.get(kind, STATE))
-            names = frozenset(rest[1] if rest[0] == "o" else rest[-1] for rest in trace.rests if rest[0] in "vfo")
-            out.append(Part(kind, name, call, names, trace))
+            add(kind, name, call)
+    looked_up: dict[str, str] = {n: k for n, k in KINDS.items() if k in ("optimizer", "scheduler")}
+    for call, made in made_by_name(program, values, looked_up):
+        kind = "optimizer" if made.kind == "optimizer" else "scheduler"
+        add(kind, made.name or BY_NAME[kind], call)
     return out
+
+
+def is_known_optimizer(program: Program, part: Part) -> bool:
+    """One of torch's or a well-known library's, so that what its step() does is known; none of the program's own."""
+    return part.made_by not in program.classes and (part.made_by in OPTIMIZERS or part.made_by == BY_NAME["optimizer"])
 
 
 def kind_of(name: str, parts: list[Part]) -> Kind | None:

@@ -56,7 +56,7 @@ class Code:
 
     @cached_property
     def parts(self) -> list[Part]:
-        return parts_of(self.program, self.flow)
+        return parts_of(self.program, self.flow, self.values)
 
     @cached_property
     def loop(self) -> Loop:

@@ -120,7 +120,7 @@ class Values:
         """The rest an expression reads, and the default it falls back to."""
         if isinstance(node, ast.Call):
             name = callee(node)
-            if name == "get" and node.args and (key := constant_text(node.args[0])) is not None:
+            if name in ("get", "pop") and node.args and (key := constant_text(node.args[0])) is not None:
                 return ("f", key), node.args[1] if len(node.args) > 1 else None
             if name == "getattr" and len(node.args) > 1 and (key := constant_text(node.args[1])) is not None:
                 return ("f", key), node.args[2] if len(node.args) > 2 else None
@@ -207,7 +207,7 @@ class Values:
             match node:
                 case ast.Attribute(value=value) | ast.Subscript(value=value):
                     node = value
-                case ast.Call(func=ast.Attribute(value=value, attr="get")):
+                case ast.Call(func=ast.Attribute(value=value, attr="get" | "pop")):
                     node = value
                 case ast.Call(args=[first, *_]):
                     node = first

@@ -25,7 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.code.conditions import nodes_of
-from wheeltapper.code.objects import OPTIMIZERS, kind_of
+from wheeltapper.code.objects import is_known_optimizer, kind_of
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -46,12 +46,10 @@ def check(code: Code) -> Iterator[Finding]:
         clears = [e for e in code.loop.inside(loop, "zero_grad") if e.name not in others]
         if not code.loop.inside(loop, "backward") or clears:
             continue
-        made = [p for p in code.made("optimizer") if name in p.names and p.made_by in OPTIMIZERS]
-        if (
-            not made
-            or kind_of(steps[0].name, code.parts) == "engine"
-            or any(p.made_by in code.program.classes for p in made)
-        ):
+        made = [p for p in code.made("optimizer") if name in p.names]
+        if kind_of(steps[0].name, code.parts) == "engine" or not made:
+            continue
+        if not all(is_known_optimizer(code.program, p) for p in made):
             continue
         backward = code.loop.inside(loop, "backward")[0]
         yield code.finding(
