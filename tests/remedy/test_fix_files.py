@@ -218,7 +218,7 @@ def test_an_edit_that_a_resume_undid_refutes_nothing(
     assert main(["followup", str(new), "--plan", str(out), "--json"]) == 1
     told = msgspec.json.decode(capsys.readouterr().out)
     assert [issue["status"] for issue in told["issues"]] == ["OPEN"]
-    assert "did not take effect: lr is" in told["issues"][0]["why"]
+    assert "did not take effect: the logged learning rate is the old one" in told["issues"][0]["why"]
     assert "load only the weights" in told["todo"][0]
     assert load_case(out).refuted == {}
 

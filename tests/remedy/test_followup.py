@@ -22,7 +22,7 @@ CONFIG = "model: resnet50\nnum_classes: 100\nepochs: 100\nlr: {lr}\nopt: adamw\n
 NOISE = np.random.default_rng(7).normal(0, 1, 400)
 
 
-def curve(n: int, breaks: int | None = None, back: float = 0.0) -> dict[str, list[float]]:
+def curve(n: int, breaks: int | None = None, back: float = 0.0, lr: float = 0.0006) -> dict[str, list[float]]:
     """A hundred classes learned over some twenty epochs; from `breaks` on at chance, or a share `back` above it."""
     t = np.arange(n)
     accuracy = 60 * (1 - np.exp(-t / 12)) + 1 + 0.4 * NOISE[:n]
@@ -31,7 +31,7 @@ def curve(n: int, breaks: int | None = None, back: float = 0.0) -> dict[str, lis
         broken = t >= breaks
         accuracy = np.where(broken, 1.0 + 50 * back, accuracy) + 0.02 * NOISE[:n]
         loss = np.where(broken, 4.605 - 2.5 * back, loss) + 0.004 * NOISE[200 : 200 + n]
-    rate = 0.0012 * np.minimum(1, (t + 1) / 5)
+    rate = lr * np.minimum(1, (t + 1) / 5)
     return {
         "train_loss": loss.tolist(),
         "eval_loss": (loss + 0.05).tolist(),
@@ -42,7 +42,7 @@ def curve(n: int, breaks: int | None = None, back: float = 0.0) -> dict[str, lis
 
 def run(n: int, breaks: int | None = None, *, lr: float = 0.0012, back: float = 0.0, config: bool = True) -> Run:
     text = CONFIG.format(lr=lr) if config else None
-    return make_run(curve(n, breaks, back), clock="epoch", config=text, facts={"total_epochs": 100}, name="made")
+    return make_run(curve(n, breaks, back, lr), clock="epoch", config=text, facts={"total_epochs": 100}, name="made")
 
 
 def plan_for_made() -> Plan:
@@ -125,6 +125,22 @@ def test_without_the_edit_nothing_is_proved(plan: Plan) -> None:
 
 def result_says_to_start_again(result: Followup) -> bool:
     return any("0.0006" in line for line in result.todo)
+
+
+def test_an_edit_that_was_undone_proves_nothing(plan: Plan) -> None:
+    """The settings have half the rate and the log has the old one: a resume brought it back."""
+
+    def with_old_rate(n: int, breaks: int | None) -> Followup:
+        series = curve(n, breaks, lr=0.0012)
+        made = make_run(series, clock="epoch", config=CONFIG.format(lr=0.0006), facts={"total_epochs": 100})
+        return followed(made, plan)
+
+    for result in (with_old_rate(60, 12), with_old_rate(100, None), with_old_rate(30, 12)):
+        assert status(result) == "OPEN"
+        assert result.issues[0].undone
+        assert "the old one at each of" in result.issues[0].why
+        assert "load only the weights" in result.todo[0]
+    assert status(with_old_rate(14, None)) == "NOT YET", "too early to say so"
 
 
 def test_too_early_is_not_yet(plan: Plan) -> None:

@@ -34,6 +34,9 @@ def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
         )
         above, below = (rounded(worst), None) if series.better == "down" else (None, rounded(worst))
         start = float(track[past][len(values) // 2]) * following.slower
+        total = following.total_on(onset.clock)
+        if total is not None and start >= total:
+            continue  # so much slower that the run ends before
         out.append(Warn(series.name, reason, above, below, after=start, clock=onset.clock))
     norm = Signals(following.run).maybe("grad_norm")
     track = norm.on(onset.clock) if norm is not None and onset.clock else None

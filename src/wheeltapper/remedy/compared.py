@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from wheeltapper.remedy.plan import Level
+from wheeltapper.remedy.plan import Level, Rates
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
@@ -71,6 +71,50 @@ def levels_of(run: Run, also: Sequence[str | None] = ()) -> tuple[Level, ...]:
 
 def _end(values: Floats) -> float:
     return float(np.median(values[-max(1, len(values) // 10) :]))
+
+
+RATE = ("optimizer.lr", "schedule.")  # what the logged learning rate follows
+AS_THEN = 0.01  # a learning rate this near to the old one is the old one: logs print two or three digits
+
+
+def rates_of(run: Run, knobs: Sequence[str]) -> Rates | None:
+    """The rate that a run logged, where an edit is to change it: the first rows, and some over the whole length."""
+    series: Series | None = Signals(run).maybe("lr")
+    if series is None or not any(knob.startswith(RATE) for knob in knobs):
+        return None
+    good = np.flatnonzero(series.finite & np.isfinite(series.at))
+    if len(good) < FEWEST:
+        return None
+    chosen = np.union1d(good[:8], good[np.linspace(0, len(good) - 1, 24).round().astype(int)])
+    at = tuple(rounded(float(v)) for v in series.at[chosen])
+    return Rates(series.name, series.clock, at, tuple(rounded(float(v)) for v in series.values[chosen]))
+
+
+def rate_as_then(run: Run, then: Rates, after: float | None) -> tuple[str, bool]:
+    """That the logged rate is the old one wherever both can be seen, in words; nothing: it is not, or is not told.
+
+    `after`: where a resume began; what lies before it is the old run's. And whether the whole of the old record is
+    covered: a change of the schedule may come late.
+    """
+    series = run.series.get(then.series)
+    track = None if series is None else series.on(then.clock)
+    if series is None or track is None:
+        return "", False
+    good = np.flatnonzero(np.isfinite(track) & series.finite)
+    old = dict(zip(then.at, then.values, strict=True))
+    seen = 0
+    for spot in good:
+        at = rounded(float(track[spot]))
+        if at not in old or (after is not None and at <= after):
+            continue
+        if abs(float(series.values[spot]) - old[at]) > AS_THEN * abs(old[at]):
+            return "", False
+        seen += 1
+    if seen < 3:
+        return "", False
+    reach = float(track[good].max())
+    words = f"the logged learning rate is the old one at each of {seen} positions, up to {then.clock} {reach:g}"
+    return words, reach >= 0.9 * max(then.at)
 
 
 def compare(run: Run, then: Sequence[Level]) -> Compared:

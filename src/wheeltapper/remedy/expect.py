@@ -163,17 +163,8 @@ def _rate(following: Next) -> Iterator[Band]:
         least, most = float(values.min()), float(values.max())
         yield Band(
             series.name, series.clock, at, f"the planned rate of the corrected settings ({plan.name})",
-            rounded(least * (1 - ROUNDED)), rounded(most * (1 + ROUNDED)), gap, _then(series, at, gap),
+            rounded(least * (1 - ROUNDED)), rounded(most * (1 + ROUNDED)), gap,
         )  # fmt: skip
-
-
-def _then(series: Series, at: float, gap: float) -> float | None:
-    """What the old run logged at this position."""
-    if not len(series) or not np.any(np.isfinite(series.at)):
-        return None
-    nearest = int(np.nanargmin(np.abs(series.at - at)))
-    value = float(series.values[nearest])
-    return rounded(value) if abs(float(series.at[nearest]) - at) <= gap and np.isfinite(value) else None
 
 
 def _warmed(following: Next) -> Iterator[Band]:
@@ -199,7 +190,7 @@ def _warmed(following: Next) -> Iterator[Band]:
     source = f"a straight warm-up to {peak:g}, as the old run's log rose, over {edit.new:g} instead of {edit.old:g}"
     spot = float(np.ceil(end))
     high = rounded(peak * (1 + ROUNDED))
-    yield Band(series.name, series.clock, spot, source, rounded(low), high, gap, _then(series, spot, gap))
+    yield Band(series.name, series.clock, spot, source, rounded(low), high, gap)
 
 
 def _new_rate(following: Next) -> LrPlan | None:

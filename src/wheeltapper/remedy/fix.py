@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -17,7 +18,7 @@ from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Place
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, Treatment, choose
-from wheeltapper.remedy.compared import levels_of
+from wheeltapper.remedy.compared import levels_of, rates_of
 from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, with_edits
 from wheeltapper.remedy.launch import Command, launches
 from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
@@ -138,11 +139,13 @@ def _edited(run: Run, option: Option) -> tuple[tuple[Edited, ...], tuple[str, ..
         return (), ()
     if option.letter == "C" and option.checkpoint is not None:
         now = Signals(run).maybe("knobs")
-        resume = Edit("resume.from", None if now is None else now.value("resume.from"), option.checkpoint)
+        # In full: the next run is started elsewhere than here.
+        there = os.path.abspath(option.checkpoint)
+        resume = Edit("resume.from", None if now is None else now.value("resume.from"), there)
         try:
             return tuple(edit_run(run, [*option.edits, resume])), ()
         except RefusedEdit as refused:
-            note = f"Name the checkpoint yourself when you start the run: {option.checkpoint} ({refused.what})"
+            note = f"Name the checkpoint yourself when you start the run: {there} ({refused.what})"
             return tuple(edit_run(run, option.edits)), (note,)
     return tuple(edit_run(run, option.edits)), ()
 
@@ -176,6 +179,7 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
         resume=resume,
         issues=issues,
         levels=levels_of(diagnosis.run, [sign.series for issue in issues for sign in issue.signs]),
+        rates=rates_of(diagnosis.run, [e.knob for e in option.edits]),
         expected=expected,
         warnings=warnings(following, expected) if option.letter != "A" else (),
         contingencies=_rules(following, issues),
@@ -258,6 +262,9 @@ def _monitoring(following: Next) -> tuple[Monitor, ...]:
     if onset.at is None or onset.clock != series.clock:
         return (Monitor(each, "the trouble was there from the first step on: the first values decide"),)
     until = onset.at * following.slower * 1.25
+    total = following.total_on(onset.clock)
+    if total is not None and until >= total:
+        return (Monitor(each, f"the old run broke at {onset.clock} {onset.at:g}, and this one comes there later"),)
     return (
         Monitor(f"{each} until {onset.clock} {until:.4g}", f"the old run broke at {onset.clock} {onset.at:g}"),
         Monitor("then at every tenth of the run", "no promise lies between"),

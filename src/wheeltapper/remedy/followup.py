@@ -18,7 +18,7 @@ from wheeltapper.config.edited import same
 from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
-from wheeltapper.remedy.compared import Compared, compare, than
+from wheeltapper.remedy.compared import RATE, Compared, compare, rate_as_then, than
 from wheeltapper.remedy.fix import run_hash, settings_of
 from wheeltapper.remedy.options import from_start
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
@@ -27,7 +27,6 @@ from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 
 Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]
-RATE = ("optimizer.lr", "schedule.", "run.total_steps", "run.epochs")  # what the logged learning rate follows
 # An onset within a quarter of the old one is the same place: seeds and logging intervals move it that much.
 SAME_PLACE = 0.25
 
@@ -51,6 +50,7 @@ class IssueCheck:
     status: Status
     why: str
     dose: bool = False  # refuted by one value of a number only: a stronger change could still be the cure
+    undone: bool = False  # the edit is in the settings, and the run did as before
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     if also:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
-    todo = _todo(diagnosis, plan, edits, issues, promises, stale)
+    todo = _todo(diagnosis, plan, edits, issues, promises, stale, bool(fresh))
     return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rang, fresh, also, todo)
 
 
@@ -165,19 +165,17 @@ class _Seen:
         scores = [p for name, p in last.items() if name != "lr" and not name.startswith("lr/")]
         return next((p for p in scores if p.status == "broken"), None)
 
-    def undone(self, knobs: Sequence[str]) -> str:
-        """Why an edit of the learning rate is in the settings and not in force; nothing: it is, or is not told."""
-        if not any(knob.startswith(RATE) for knob in knobs):
-            return ""
-        for p in self.promises:
-            if p.status == "broken" and p.as_then:
-                return f"{p.metric} is {p.saw}, as in the old run, where the plan has it {p.what.removeprefix(p.metric).strip()}"
-        return ""
+    def undone(self, knobs: Sequence[str]) -> tuple[str, bool]:
+        """Why an edit of the learning rate is in the settings and not in force, and whether that is sure."""
+        if self.plan.rates is None or not any(knob.startswith(RATE) for knob in knobs):
+            return "", False
+        after = self.plan.resume.at if self.plan.resume is not None else None
+        return rate_as_then(self.diagnosis.run, self.plan.rates, after)
 
 
 def _issue(new: _Seen, issue: Issue, stale: bool) -> IssueCheck:
-    def told(status: Status, why: str) -> IssueCheck:
-        return IssueCheck(issue.cause, issue.title, status, why)
+    def told(status: Status, why: str, undone: bool = False) -> IssueCheck:
+        return IssueCheck(issue.cause, issue.title, status, why, undone=undone)
 
     if stale:
         return told("OPEN", "this is the run that the plan was made from")
@@ -191,11 +189,14 @@ def _issue(new: _Seen, issue: Issue, stale: bool) -> IssueCheck:
         return told("OPEN", f"the edit was not made: {missed.knob} is {missed.found}, not {missed.wanted}{extra}")
     if any(e.made is None for e in mine):
         return told("NOT YET", f"the new run does not tell its {', '.join(e.knob for e in mine if e.made is None)}")
-    if undone := new.undone(issue.knobs):
-        return told("OPEN", f"the edit is in the settings and did not take effect: {undone}{extra}")
+    undone, sure = new.undone(issue.knobs)
+    if undone and sure:
+        return told("OPEN", f"the edit is in the settings and did not take effect: {undone}{extra}", True)
     if issue.how == "code" and not issue.knobs and (still := _code_as_before(diagnosis, issue)):
         return told("OPEN", still)
     verdicts = [_sign(new, sign, again) for sign, again in seen]
+    if undone and any(verdict in ("REFUTED", "PARTIAL") for verdict, _ in verdicts):
+        return told("OPEN", f"the edit is in the settings and has not taken effect yet: {undone}", True)
     made = ", ".join(f"{e.knob} is {'gone' if e.found is None else e.found}" for e in mine)
     done = f"{made}; " if made else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
@@ -306,7 +307,7 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
 
 def _todo(
     diagnosis: Diagnosis, plan: Plan, edits: Sequence[EditCheck], issues: Sequence[IssueCheck],
-    promises: Sequence[PromiseCheck], stale: bool,
+    promises: Sequence[PromiseCheck], stale: bool, fresh: bool,
 ) -> tuple[str, ...]:  # fmt: skip
     out: list[str] = []
     if stale:
@@ -319,7 +320,7 @@ def _todo(
         rules = [r.then for r in plan.contingencies if any(i.cause in r.then for i in refuted)]
         out += list(dict.fromkeys(rules))[:2]
         out.append("Diagnose the new run and fix it with --case, so that the refuted cause is not offered again.")
-    if any(i.status == "OPEN" and "did not take effect" in i.why for i in issues):
+    if any(i.undone for i in issues):
         out.append(
             "Train again from the start, or load only the weights when you resume: the saved state restores the old rate."
         )
@@ -327,6 +328,8 @@ def _todo(
         out.append(
             "It helped and is not enough: fix the new run with --case, which goes on from the values it has now."
         )
+    if not out and fresh:
+        out.append("It has a new trouble, which comes first: diagnose the new run, mend that, and start it again.")
     waiting = [p for p in promises if p.status == "not yet"]
     if not out and (waiting or any(i.status == "NOT YET" for i in issues)):
         nearest = f" (next: {waiting[0].what})" if waiting else ""

@@ -76,6 +76,15 @@ class Level(_Strict, frozen=True):
     better: Literal["up", "down"]
 
 
+class Rates(_Strict, frozen=True):
+    """The learning rate that the old run logged. Where an edit is to change it and it is so again, nothing changed."""
+
+    series: str
+    clock: ClockName
+    at: tuple[float, ...]
+    values: tuple[float, ...]
+
+
 class Issue(_Strict, frozen=True):
     """One cause that is treated, or that stays open."""
 
@@ -111,7 +120,6 @@ class Band(_Strict, frozen=True):
     low: float | None = None
     high: float | None = None
     within: float = 0.0  # how far from `at` a logged value still counts
-    then: float | None = None  # what the old run logged there; a learning rate that is so again was not changed
 
 
 class Warn(_Strict, frozen=True):
@@ -159,6 +167,7 @@ class Plan(_Strict, frozen=True):
     resume: Resume | None = None
     issues: tuple[Issue, ...] = ()
     levels: tuple[Level, ...] = ()
+    rates: Rates | None = None
     expected: tuple[Band, ...] = ()
     warnings: tuple[Warn, ...] = ()
     contingencies: tuple[Rule, ...] = ()
@@ -183,7 +192,24 @@ def dump_plan(plan: Plan) -> str:
     version: 1
     """
     data = msgspec.to_builtins(plan)
-    return HEADER + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+    if plan.rates is not None:
+        data["rates"] |= {"at": _Row(plan.rates.at), "values": _Row(plan.rates.values)}
+    return HEADER + yaml.dump(
+        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
+    )
+
+
+class _Row(list[float]):
+    """Numbers that are written in one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+_Dumper.add_representer(
+    _Row, lambda dumper, row: dumper.represent_sequence("tag:yaml.org,2002:seq", row, flow_style=True)
+)
 
 
 _PLACE = re.compile(r"(.+?)((?::\d+){0,2})$", re.DOTALL)
@@ -277,6 +303,8 @@ def _problems(plan: Plan) -> Iterator[tuple[Steps, str]]:
         if PurePath(name).name != name or name in ("", ".", ".."):
             yield ("configs", number), f"{name!r} is not the name of a file beside the plan"
     yield from _not_finite(plan, ())
+    if plan.rates is not None and len(plan.rates.at) != len(plan.rates.values):
+        yield ("rates", "at"), "it has another length than `values`"
     for number, issue in enumerate(plan.issues):
         if not 0 <= issue.probability <= 1:
             yield ("issues", number, "probability"), f"{issue.probability:g} is no share between 0 and 1"

@@ -13,7 +13,6 @@ from wheeltapper.remedy.plan import Band, Plan, Warn
 from wheeltapper.run.model import Run, Series
 
 Kept = Literal["kept", "broken", "not yet", "cannot look"]
-AS_THEN = 0.01  # a learning rate this near to the old one is the old one: logs print two or three digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,6 @@ class PromiseCheck:
     saw: str
     source: str = ""
     metric: str = ""
-    as_then: bool = False  # a learning rate that is what it was in the old run
 
 
 def resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
@@ -47,9 +45,9 @@ def resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
 
 
 def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
-    def told(status: Kept, saw: str, as_then: bool = False) -> PromiseCheck:
+    def told(status: Kept, saw: str) -> PromiseCheck:
         what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
-        return PromiseCheck(what, status, saw, band.source, band.metric, as_then)
+        return PromiseCheck(what, status, saw, band.source, band.metric)
 
     series = run.series_named(band.metric)
     track = None if series is None else series.on(band.clock)
@@ -65,8 +63,7 @@ def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
     inside = (
         math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
     )
-    as_then = band.then is not None and abs(value - band.then) <= AS_THEN * abs(band.then)
-    return told("kept" if inside else "broken", f"{value:.4g} at {at:g}", as_then)
+    return told("kept" if inside else "broken", f"{value:.4g} at {at:g}")
 
 
 def _value_at(series: Series, track: Any, band: Band) -> tuple[float, float]:
