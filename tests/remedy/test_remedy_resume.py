@@ -47,7 +47,9 @@ def test_a_resume_that_would_undo_the_edit_is_not_offered_and_is_seen(tmp_path: 
     """The saved scheduler brings the old T_max back: the settings say one thing and the rate does another."""
     base = {"scheduler": "cosine", "warmup_epochs": 1, "t_max": 9, "epochs": 20, "checkpoint_interval": 4}
     ill = trained("resnet-ddp", {**base, "max_samples": 256, "val_samples": 100}, tmp_path)
-    with pytest.raises(InputError, match="schedule.t_max takes effect: the saved scheduler state brings back the old"):
+    with pytest.raises(
+        InputError, match=r"schedule\.t_max takes effect: the saved scheduler state brings back the old"
+    ):
         api.fix(ill, option="C")
     fix = api.fix(ill)
     api.save_fix(fix, tmp_path / "fix")

@@ -73,11 +73,14 @@ def _json() -> str:
         "when a field is added, the first when one goes or changes its meaning. A number that is not finite is one "
         'of the strings `"NaN"`, `"Infinity"`, `"-Infinity"` ([why](../design/001-nan.md)).',
     ]
-    for name, command in (("diagnosis", "diagnose"), ("show", "show"), ("check", "check")):
+    commands = {"diagnosis": "diagnose", "show": "show", "check": "check", "fix": "fix", "followup": "followup"}
+    titles = {name: f"`wheeltapper {command} --json`" for name, command in commands.items()}
+    titles |= {"lessons": "`wheeltapper lessons --json`", "plan": "`plan.yaml`", "case": "`case.json`"}
+    for name, title in titles.items():
         schema = json.loads((files("wheeltapper.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))
         rows = [f"| `{path}` | {kind} | {about} |" for path, kind, about in _fields(schema, schema, "")]
         table = "| field | type | |\n| --- | --- | --- |\n" + "\n".join(rows)
-        parts.append(f"## `wheeltapper {command} --json`\n\n{table}")
+        parts.append(f"## {title}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -44,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--try", dest="wanted", metavar="CAUSE", help="try a cause that is only suspected")
     parser.add_argument("--case", metavar="CASE", help="case.json, or its folder, of earlier attempts at this run")
     parser.add_argument("--run", metavar="NAME", dest="name", help="which run, where RUN holds several")
-    parser.add_argument("--json", action="store_true", help="JSON; the plan in it is as report/schema/plan.json says")
+    parser.add_argument("--json", action="store_true", help="JSON, as report/schema/fix.json describes it")
     add_look_options(parser, output=False)
 
 

@@ -23,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("case", nargs="?", default=".", metavar="CASE", help="case.json or its folder (default: here)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="as JSON")
+    how.add_argument("--json", action="store_true", help="JSON, as report/schema/lessons.json describes it")
     how.add_argument("--markdown", action="store_true", help="as Markdown")
     add_look_options(parser)
 
