@@ -31,14 +31,16 @@ Train the same recipe on half the data: the turn must come earlier. Or add augme
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import flat_from_start
-from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.finding import Evidence, Finding, Remedy
 from wheeltapper.run.model import Series
+from wheeltapper.signals.statistics import badness, noise_of
 
 ID = "overfitting"
 AREA = "data"
@@ -75,16 +77,34 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if len(before):  # a jump at the turn is no fall, however much of it is made good afterwards
         early = min(early, float(np.median(before[-2 * k :])))
     out = []
-    if late < early - 1e-12 and late < 0.98 * early:
+    # Two medians of k rows differ by 1.25 sigma times the root of 2/k by chance.
+    chance = 2.5 * noise_of(after).sigma * math.sqrt(2 / k) if len(after) >= 8 else 0.0
+    if late < early - max(chance, 1e-12) and late < 0.98 * early:
         share = 1 - late / early if early > 0 else 0.0
         out.append(Evidence(4.0, f"the training loss fell by another {share:.0%} after the validation turned", "trend"))
     elif late > 1.05 * early:
         out.append(Evidence(-5.0, "the training loss rose as well: this is no overfitting", "trend"))
     elif len(before):
         out.append(Evidence(-0.5, "the training loss is flat after the turn", "trend"))
+    if _heals(case, turn):
+        out.append(Evidence(-3.0, f"{turn.series} fell at once and has been coming back since", "shape"))
     if case.found("collapsed", "at-chance"):
         out.append(Evidence(-4.0, "the metric fell back to its start, which overfitting does not do", "size"))
     return out
+
+
+def _heals(case: Case, turn: Finding) -> bool:
+    """The score was worst right after the turn, and at least a quarter of that fall is made good: nothing that is
+    learned by heart does this."""
+    series = case.run.series.get(turn.series or "")
+    if series is None or turn.onset is None or series.better not in ("up", "down"):
+        return False
+    x = badness(series.values, series.better)
+    before, after = x[series.finite & (series.at < turn.onset)], x[series.finite & (series.at >= turn.onset)]
+    if len(before) < 3 or len(after) < 3 or int(np.argmax(after)) > 1:
+        return False
+    worst, level = float(np.max(after)), float(np.median(before[-3:]))
+    return worst - level > 5 * noise_of(before).sigma and float(after[-1]) < worst - 0.25 * (worst - level)
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

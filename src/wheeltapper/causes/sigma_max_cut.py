@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.causes._look import settings_like
 from wheeltapper.finding import Edit, Evidence, Remedy
 
@@ -51,6 +51,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     top = case.knob("diffusion.sigma_max")
     absorbing = [leaf for leaf in settings_like(case.run, r"graph|absorb|mask\w*_?diffusion|noise\.type")
                  if "absorb" in f"{leaf.dotted} {leaf.value}".lower()]  # fmt: skip
+    told = proofs(case, "noise-ends-early")
+    if told and case.found("noise-ends-early", severity="ill"):
+        return told
     if not isinstance(top, (int, float)) or top <= 0 or case.knobs is None:
         return Excluded("no largest noise is set, as far as is known")
     if not absorbing:

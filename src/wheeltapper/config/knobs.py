@@ -138,6 +138,7 @@ diffusion.P_mean          number -        mean of the log noise level
 diffusion.P_std           number -        spread of the log noise level
 diffusion.noise           name   -        noise schedule
 diffusion.precond         name   -        preconditioning
+diffusion.graph           name   -        what tokens turn into: a mask (absorb) or any token (uniform)
 curriculum.enabled        bool   -        difficulty rises during training
 curriculum.steps          count  steps    length of the rise
 curriculum.ramp           name   -        shape of the rise

@@ -41,6 +41,7 @@ PART_OF_RUN = re.compile(
     re.IGNORECASE,
 )
 APART = {"tb_logger", "tensorboard", "tb_logs", "tb", "events"}  # where frameworks keep event files of all runs
+WANDB_RUN = re.compile(r"(offline-)?run-\d{8}_\d{6}-\w+$")
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv", "guard.jsonl",
@@ -172,13 +173,19 @@ def _worth_opening(name: str) -> bool:
 
 def _rejoined(groups: dict[Path, list[Reading]]) -> dict[Path, list[Reading]]:
     """One run in two places. BasicSR keeps experiments/<name>/ and tb_logger/<name>/, known by its name; W&B keeps
-    wandb/<its run>/ inside the folder that the run logs to, and where it holds one run only, it is that run."""
+    wandb/<time>-<id>/ for each launch inside the folder that the run logs to: launches of one id are one run, and
+    where there is one id only, it is the run of the folder above."""
     out = dict(groups)
     for home in groups:
         above = home.parent.parent
-        if home.parent.name == "wandb" and any(r.points for r in groups.get(above, [])):
-            if sum(other.parent == home.parent for other in groups) == 1:
+        if WANDB_RUN.match(home.name) and home.parent.name == "wandb":
+            launches = [h for h in groups if h.parent == home.parent and WANDB_RUN.match(h.name)]
+            ids = {h.name.rsplit("-", 1)[-1] for h in launches}
+            same = sorted(h for h in launches if h.name.rsplit("-", 1)[-1] == home.name.rsplit("-", 1)[-1])
+            if len(ids) == 1 and any(r.points for r in groups.get(above, [])):
                 out[above] = [*out[above], *out.pop(home)]
+            elif home != same[0]:
+                out[same[0]] = [*out[same[0]], *out.pop(home)]
             continue
         if home.parent.name in APART:
             others = [h for h in out if h != home and h.name == home.name and h.parent.parent == home.parent.parent]

@@ -44,6 +44,7 @@ KEYS = {
     optim.grad_clip              float  -
     optim.beta1                  float
     optim.beta2                  float
+    graph.type                   str    -     diffusion.graph
     noise.type                   str    -     diffusion.noise
     noise.sigma_min              float  -     diffusion.sigma_min
     noise.sigma_max              float  -     diffusion.sigma_max
