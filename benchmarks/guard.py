@@ -311,7 +311,8 @@ def direct(t: Training) -> dict[str, float]:
         "step_us": statistics.median(v for k, v in enumerate(spent) if k % 8),
         "step_us_least": min(v for k, v in enumerate(spent) if k % 8),
         "look_us": statistics.median(spent[16::8]),
-        "slack_us": 1e6 * (step - statistics.median(launch)),
+        "launch_us": 1e6 * min(launch),
+        "slack_us": 1e6 * (step - min(launch)),
     }
 
 

@@ -91,6 +91,15 @@ def test_overflows_under_a_scaler_are_its_own_business() -> None:
     assert [a.kind for a in judge.step(row(2, scale=0.5))] == ["scale"]
 
 
+def test_a_loss_that_is_nan_in_a_step_the_scaler_skips() -> None:
+    """Mentioned, and a warning when it stays: no smaller scale mends a loss, which is not multiplied by it."""
+    judge = Judge(("w",))
+    skipped = {"loss": math.nan, "norm": math.nan, "nonfinite": 1, "worst": 0, "scale": 65536.0, "skipped": True}
+    told = [[(a.kind, a.severity) for a in judge.step(row(k, **skipped))] for k in range(4)]
+    assert told == [[("loss-skipped", "note")], [], [("loss-skipped", "warning")], []]
+    assert [a.kind for a in judge.step(row(4, scale=65536.0))] == []
+
+
 def test_a_loss_not_given_is_not_nan() -> None:
     judge = Judge(("w",))
     assert list(judge.step(row(0, loss=math.nan, loss_given=False))) == []

@@ -14,6 +14,7 @@ from loop import Loop  # noqa: E402
 
 from wheeltapper.errors import InputError  # noqa: E402
 from wheeltapper.guard import Guard, Stop, rng  # noqa: E402
+from wheeltapper.guard.judge import Alarm  # noqa: E402
 
 STEPS = 300
 
@@ -113,7 +114,10 @@ def test_skip_of_an_outlier_only_after_a_quiet_window() -> None:
 def test_cut_keeps_the_schedule() -> None:
     loop, twin = Loop(), Loop()
     guard = loop.guard("cut", cut=0.25, recoveries=1)
-    loop.run(50, guard, poison=(30, 45))
+    loop.run(30, guard)
+    for _ in range(2):  # the second finds the budget used
+        guard._actor.consider(Alarm("precursor", "The norm runs away.", "warning", guard.at), guard.tick + 20)
+        loop.run(10, guard)
     guard.close()
     twin.run(50)
     assert loop.scheduler.get_last_lr()[0] == pytest.approx(0.25 * twin.scheduler.get_last_lr()[0], rel=1e-6)
@@ -216,6 +220,30 @@ def test_only_stop_raises() -> None:
         guard = loop.guard(policy, recoveries=1)
         loop.run(30, guard, poison=tuple(range(10, 30)))
         guard.close()
+
+
+def test_a_cut_is_not_spent_on_weights_that_are_nan() -> None:
+    loop = Loop()
+    guard = loop.guard("cut")
+    loop.run(80, guard, poison=(30,))
+    guard.close()
+    assert [i for i in guard.incidents if i.action] == []
+    assert [i.kind for i in guard.incidents][:3] == ["nonfinite-loss", "nonfinite", "limit"]
+    assert "no lower rate mends them" in guard.incidents[2].text
+    assert guard.incidents[2].facts["used"] == 0
+
+
+def test_what_is_no_model_and_no_optimizer_is_refused_at_once() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for wrong, said in (
+        ((optimizer, model), "model is a SGD"),
+        ((model, None), "optimizer is a NoneType"),
+        ((model, model.parameters()), "optimizer is a generator"),
+        ((model, optimizer, None, True), "scaler is a bool"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Guard(*wrong)
 
 
 @pytest.mark.parametrize("options", [{"policy": "fix"}, {"cut": 2.0}])

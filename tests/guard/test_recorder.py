@@ -23,7 +23,7 @@ from torch import nn  # noqa: E402
 
 from wheeltapper.cli.main import main  # noqa: E402
 from wheeltapper.errors import Damaged, NothingToRead  # noqa: E402
-from wheeltapper.guard import Guard, Incident, rng  # noqa: E402
+from wheeltapper.guard import Guard, Incident, guarded, rng  # noqa: E402
 from wheeltapper.guard.crash import CrashWriter  # noqa: E402
 from wheeltapper.guard.recorder import FOLDERS, Recorder  # noqa: E402
 from wheeltapper.guard.replay import read_incident, script_of  # noqa: E402
@@ -201,6 +201,24 @@ def test_an_exception_that_nobody_catches(tmp_path: Path, monkeypatch: pytest.Mo
     assert replay.incident["facts"]["exception"] == "RuntimeError"
     assert "test_recorder.py" in replay.incident["facts"]["frames"][-1]
     assert len(replay.steps) == 6
+
+
+def test_an_interruption_is_written_as_one(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+    def one_step(guard: Any) -> None:
+        loss = model(torch.ones(1, 4)).sum()
+        loss.backward()
+        guard.step(loss)
+        optimizer.step()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), guarded(model, optimizer, run_dir=tmp_path, ask=False) as guard:
+        one_step(guard)
+    replay = read_incident(tmp_path)
+    assert (replay.incident["kind"], replay.incident["severity"]) == ("interrupted", "note")
+    assert len(replay.steps) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

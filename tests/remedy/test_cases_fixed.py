@@ -79,6 +79,21 @@ def test_case_002_is_a_config_without_a_run() -> None:
     fix = fixed("002-sr-fix")
     assert fix.state == "cannot-tell"
     assert fix.plan is None
+    told = " ".join(fix.notes)
+    assert all(part in told for part in ("eta_min", "`path` is missing", "no `datasets` section")), "it would not load"
+
+
+@pytest.mark.parametrize(
+    ("name", "declared"),
+    [
+        ("000-edm-prior", ("--lr_scheduler", "--warmup_steps", "--gradient_clip_norm", "--resume_checkpoint")),
+        ("004-imagenet-onecycle", ("momentum", "_get_image_size")),
+    ],
+)
+def test_what_is_declared_and_does_nothing_is_said_beside_the_fix(name: str, declared: tuple[str, ...]) -> None:
+    notes = fixed(name).notes
+    for one in declared:
+        assert sum(one in note for note in notes) == 1
 
 
 def test_case_003_shortens_the_warm_up_into_the_run_and_nothing_else() -> None:

@@ -73,3 +73,16 @@ def test_a_part_of_a_box_with_the_name_of_its_loss() -> None:
     for name in ("model1", "col1", "LEVEL1", "Level2", "vocal"):
         assert meaning_of(name).quantity is None
     assert (meaning_of("RCNNAcc").quantity, meaning_of("RCNNAcc").split) == ("accuracy", "train")
+
+
+def test_names_met_in_public_logs() -> None:
+    assert meaning_of("metrics/HBBmAP.5").quantity == "map50"
+    assert meaning_of("metrics/HBBmAP.5:.95").quantity == "map"
+    assert meaning_of("R").quantity == "recall"
+    assert meaning_of("r").quantity == "return"
+    assert meaning_of("loss scale to").quantity == "loss_scale"
+    assert meaning_of("cycle_A").part == "cycle_a"
+    assert meaning_of("cycle_length").quantity is None
+    assert meaning_of("Loss is").quantity == "loss"
+    assert meaning_of("IS").quantity == "inception_score"
+    assert meaning_of("mean 100 episode reward").part is None

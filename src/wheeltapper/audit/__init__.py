@@ -16,6 +16,7 @@ from wheeltapper.audit.from_code import code_rows, settle_batch
 from wheeltapper.audit.length import length_of
 from wheeltapper.audit.model import AuditReport, Row
 from wheeltapper.audit.table import rows_of
+from wheeltapper.code.averages import is_ramped
 from wheeltapper.code.checks import run_checks
 from wheeltapper.code.launch import launch_tree
 from wheeltapper.code.reading import Code, read_code
@@ -134,7 +135,7 @@ def _audit(
         else:
             plan = planned
         rows = rows_of(knobs, length, plan)
-        findings += arithmetic(knobs, length, plan)
+        findings += _told_by_code(arithmetic(knobs, length, plan), proved, codes)
         proved = [_settled(f, length.total) for f in proved]
     for code in codes:
         if code.trains:
@@ -145,6 +146,14 @@ def _audit(
     findings.sort(key=lambda f: (f.grade != "is", {"ill": 0, "watch": 1, "note": 2}[f.severity]))
     names = tuple(dict.fromkeys(str(f) for f in files))
     return AuditReport(subject, tuple(rows), tuple(findings), tuple(notes), plan, _dialect(knobs), names)
+
+
+def _told_by_code(found: Iterable[Finding], proved: Sequence[Finding], codes: Sequence[Code]) -> list[Finding]:
+    """What the settings alone leave open about an average, where the code answers it: a constant decay or a ramp."""
+    settled = any(f.id == "ema-horizon-too-long" for f in proved) or any(
+        is_ramped(code) for code in codes if code.trains
+    )
+    return [f for f in found if f.id != "ema-horizon-too-long" or f.grade == "is" or not settled]
 
 
 def _launch(script: Path) -> ConfigTree | None:

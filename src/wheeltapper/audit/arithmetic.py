@@ -99,7 +99,9 @@ def _average(knobs: Knobs, total: float) -> Iterator[Finding]:
         )
         found = _found(knobs, "ema-horizon-too-long", "ema.decay", text, left=left, horizon=every / (1 - decay))
         if knobs.value("ema.impl") is None:  # many averages ramp their decay up, which only the code can tell
-            found = replace(found, grade="suspected", severity="watch", summary=f"{text}, unless its decay is ramped up")
+            found = replace(
+                found, grade="suspected", severity="watch", summary=f"{text}, unless its decay is ramped up"
+            )
         yield found
 
 

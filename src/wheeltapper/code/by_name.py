@@ -41,6 +41,8 @@ def made_by_name(program: Program, values: Values, known: dict[str, str]) -> Ite
     for rest, written in program.writes.items():
         if rest[0] not in "vf" or rest in program.opaque:
             continue
+        if rest[0] == "f" and any(value not in program.written_on for value in written):
+            continue  # the key of a dictionary is no name that a class is called by
         if not any(_may_be_class(value, known) for value in written):
             continue
         for read in program.reads.get(rest, []):

@@ -34,7 +34,9 @@ class Flow:
     _tracing: set[str] = field(default_factory=set)
     _held: dict[str, set[Rest]] = field(default_factory=dict)  # (kind, name) of everything an owner rests in
     _targets: dict[ast.Call, tuple[list[Func], bool]] = field(default_factory=dict)
-    _box_fields: tuple[int, set[str]] = field(default_factory=lambda: (0, set()))  # names of fields that are boxes, at that number of boxes
+    _box_fields: tuple[int, set[str]] = field(
+        default_factory=lambda: (0, set())
+    )  # names of fields that are boxes, at that number of boxes
 
     def __post_init__(self) -> None:
         self.starts_programs = any(name in self.program.calls for name in words.STARTS_PROGRAMS) or any(

@@ -195,9 +195,7 @@ def _reachable(program: Program, parts: list[Outline]) -> set[str]:
     families = _families(program)
     reached: set[str] = set()
     while True:
-        fresh = {
-            s for s in every - reached if _is_mentioned(program, program.scopes[s], mentioned, reached, families)
-        }
+        fresh = {s for s in every - reached if _is_mentioned(program, program.scopes[s], mentioned, reached, families)}
         if not fresh:
             return reached
         reached |= fresh

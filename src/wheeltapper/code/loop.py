@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wheeltapper.code.eventful import CLIPS, eventful
+from wheeltapper.code.hand_averages import HandAverage
 from wheeltapper.code.index import registers, starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
@@ -21,7 +22,7 @@ from wheeltapper.code.scripts import children
 
 What = Literal[
     "backward", "step", "scaler-step", "scaler-update", "unscale", "clip", "zero_grad", "schedule", "ema", "eval", "train",
-    "set_epoch", "save", "load", "make",
+    "set_epoch", "save", "load", "make", "average",
 ]  # fmt: skip
 MAX_DEPTH = 12
 MAX_EVENTS = 5000
@@ -79,8 +80,8 @@ class Loop:
         return list(dict.fromkeys(e.loops[-1] for e in self.backwards))
 
 
-def loop_of(program: Program, parts: list[Part]) -> Loop:
-    walker = _Walker(program, parts)
+def loop_of(program: Program, parts: list[Part], averages: list[HandAverage]) -> Loop:
+    walker = _Walker(program, parts, averages)
     walker.block(program.entry.tree.body, {}, (), ())
     if not walker.loop.backwards:
         _walk_uncalled(program, walker, decorated=starts(program.entry))
@@ -110,6 +111,14 @@ def _walk_uncalled(program: Program, walker: _Walker, decorated: bool) -> None:
             walker.function(func, {}, (), ())
 
 
+def _once(loop: ast.For | ast.AsyncFor) -> bool:
+    """`for _ in range(1)` is no loop."""
+    call = loop.iter
+    return (
+        isinstance(call, ast.Call) and callee(call) == "range" and [getattr(a, "value", None) for a in call.args] == [1]
+    )
+
+
 def _collect(node: ast.AST, loops: tuple[ast.AST, ...], out: list[tuple[ast.Call, tuple[ast.AST, ...]]]) -> None:
     if isinstance(node, ast.Lambda):
         return
@@ -123,7 +132,7 @@ def _collect(node: ast.AST, loops: tuple[ast.AST, ...], out: list[tuple[ast.Call
 
 
 class _Walker:
-    def __init__(self, program: Program, parts: list[Part]) -> None:
+    def __init__(self, program: Program, parts: list[Part], averages: list[HandAverage]) -> None:
         self.program = program
         self.parts = parts
         self.made = {part.call for part in parts}
@@ -133,7 +142,9 @@ class _Walker:
         self.entered = 0
         self.cut = 0  # functions not entered because they lie too deep
         self.barren: set[tuple[str, frozenset[tuple[str, str]], bool]] = set()  # walked in full, and nothing happened
-        self.eventful = eventful(program, {program.func_of[part.call] for part in parts})
+        makers = {program.func_of[part.call] for part in parts} | {average.func for average in averages}
+        self.eventful = eventful(program, makers)
+        self.averages = {average.loop: mark for average in averages if (mark := average.mark) is not None}
         self.calls_inside: dict[ast.expr, list[tuple[ast.Call, tuple[ast.AST, ...]]]] = {}
 
     # -- statements -----------------------------------------------------------------------------
@@ -184,8 +195,11 @@ class _Walker:
                 return
             case ast.For() | ast.AsyncFor():
                 self.expression(node.iter, names, loops, guards)
+                if isinstance(node, ast.For) and node in self.averages:
+                    self.note("average", "", self.averages[node], loops, guards)
                 self.loop.walked[node] = self.loop.walked.get(node, False) or self.no_grad > 0
-                self.block(node.body, names, (*loops, node), guards)
+                inner = loops if _once(node) else (*loops, node)
+                self.block(node.body, names, inner, guards)
                 self.block(node.orelse, names, loops, guards)
             case ast.While():
                 self.expression(node.test, names, (*loops, node), guards)
@@ -244,19 +258,24 @@ class _Walker:
                     for func in self.program.functions.get(given.id, [])[:1]:
                         self.function(func, {}, loops, guards)
         if what is not None:
-            first = self.name(call.args[0], names) if call.args else ""
-            entered = tuple(f.name for f in self.stack)
-            self.loop.events.append(
-                Event(what, name, call, loops, guards, self.no_grad > 0, len(self.loop.events), entered, first)
-            )
+            self.note(what, name, call, loops, guards, self.name(call.args[0], names) if call.args else "")
         funcs, unseen = self.program.targets(call)
         if what is not None and unseen:
             return  # the library's own method, even if a class of the program has one of that name
-        if not funcs and callee(call) in ("spawn", "Process", "launch"):
+        starts_it = callee(call) == "run" and self.program.origin(call.func).startswith("absl.")
+        if not funcs and (starts_it or callee(call) in ("spawn", "Process", "launch")):
             handed = [*call.args, *(k.value for k in call.keywords if k.arg in ("target", "fn"))]
             funcs = [f for a in handed for f in self.program.functions.get(dotted_name(a).split(".")[-1], [])]
         for func in funcs[:4]:
             self.function(func, self.bind(call, func, names), loops, guards)
+
+    def note(
+        self, what: What, name: str, call: ast.Call, loops: tuple[ast.AST, ...], guards: tuple[Guard, ...], first: str = ""
+    ) -> None:  # fmt: skip
+        entered = tuple(f.name for f in self.stack)
+        self.loop.events.append(
+            Event(what, name, call, loops, guards, self.no_grad > 0, len(self.loop.events), entered, first)
+        )
 
     def bind(self, call: ast.Call, func: Func, names: dict[str, str]) -> dict[str, str]:
         """What the caller calls each argument, under the name of the parameter."""

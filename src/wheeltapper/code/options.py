@@ -23,6 +23,15 @@ DATACLASS_PARSERS = {
 }  # fmt: skip
 CONFIG_CLASS = re.compile(r"(config|args|arguments|options|hparams|hyperparams|params|settings|cfg)$", re.I)
 ABSENT = object()
+MAKES_OBJECTS = (words.BOXES | {"setattr", "create", "structured"}) - {
+    "vars",
+    "dict",
+    "copy",
+    "deepcopy",
+    "asdict",
+    "OrderedDict",
+    "Dict",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +313,12 @@ def _is_config_dict(program: Program, node: ast.Dict) -> bool:
 
 
 def _reads_key(program: Program, node: ast.expr) -> bool:
-    """A read by key (`c["x"]`, `c.get("x")`) that is not itself only copied into a dictionary under the same name."""
+    """A read by key (`c["x"]`, `c.get("x")`) that is not itself only copied into a dictionary under the same name.
+
+    A read by attribute is one of a dictionary only where the program makes objects of dictionaries.
+    """
+    if isinstance(node, ast.Attribute) and not any(name in program.calls for name in MAKES_OBJECTS):
+        return False
     return isinstance(node, ast.Subscript | ast.Call | ast.Attribute) and not isinstance(program.parent(node), ast.Dict)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from wheeltapper.code.flow import Flow
+from wheeltapper.code.hand_averages import HandAverage, hand_averages
 from wheeltapper.code.index import programs_of
 from wheeltapper.code.launch import Given, given_by
 from wheeltapper.code.loop import Loop, loop_of
@@ -60,7 +61,11 @@ class Code:
 
     @cached_property
     def loop(self) -> Loop:
-        return loop_of(self.program, self.parts)
+        return loop_of(self.program, self.parts, self.hand_averages)
+
+    @cached_property
+    def hand_averages(self) -> list[HandAverage]:
+        return hand_averages(self.program)
 
     @cached_property
     def trains(self) -> bool:

@@ -20,6 +20,8 @@ from wheeltapper.guard.judge import Alarm
 from wheeltapper.guard.measure import Gradients
 from wheeltapper.guard.ranks import Ranks
 from wheeltapper.guard.record import StepRecord
+from wheeltapper.guard.row import Row
+from wheeltapper.guard.sample import local
 from wheeltapper.guard.snapshot import Parts, Snapshot
 
 log = logging.getLogger("wheeltapper.guard")
@@ -72,7 +74,10 @@ class Actor:
         self.snapshots: deque[Snapshot] = deque(maxlen=max(snapshots, 2))
         self.saved: set[int] = set()  # ticks of snapshots that are on disk
         self.skips: Any = None  # on the device: steps skipped so far
+        self.hopeless = False  # the weights are not finite, and this policy cannot mend that
         self._buffers: list[Any] = []
+        self._hidden: list[tuple[Any, Any]] = []  # gradients taken away for a step that is skipped
+        self._flagged = False  # optimizer.found_inf is ours to take away
         self._quiet_from = 0
         self._writer: threading.Thread | None = None
 
@@ -93,6 +98,31 @@ class Actor:
         flag = (outlier if scaler else outlier | (bad > 0)) & (self.skips < self.limit)
         self.skips = self.skips + flag
         return flag.float()
+
+    def hold(self, row: Row, params: list[Any], limit: float) -> None:
+        """Make this optimizer step do nothing if its gradients are not finite or a proven outlier. A fused optimizer
+        is told on the device, as GradScaler does; for others the flag is read, which waits for the device."""
+        assert row.gradients is not None
+        optimizer = self.parts.optimizer
+        row.skip = self.skip_flag(row.gradients, limit, self.parts.scaler is not None)
+        self.protect_buffers(row.skip)
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            theirs = getattr(optimizer, "found_inf", None)
+            optimizer.found_inf = row.skip if theirs is None else torch.maximum(theirs, row.skip)
+            self._flagged = theirs is None
+        elif bool(row.skip):
+            self._hidden = [(p, p.grad) for p in params]
+            for p in params:
+                p.grad = None
+
+    def release(self) -> None:
+        """Put back what `hold` took away."""
+        for p, grad in self._hidden:
+            p.grad = grad
+        self._hidden = []
+        if self._flagged:
+            del self.parts.optimizer.found_inf
+            self._flagged = False
 
     def protect_buffers(self, skip: Any) -> None:
         """A batch of nan also spoils the running statistics of normalisation layers, which no skipped step mends. So
@@ -193,6 +223,9 @@ class Actor:
         if self.used >= self.limit:
             self.spent = True
             return None
+        if self.policy == "cut" and not self._all(self._finite()):
+            self.spent = self.hopeless = True
+            return None
         self.used += 1
         self.spent = self.used >= self.limit and self.policy == "stop"
         self._quiet_from = tick
@@ -232,6 +265,10 @@ class Actor:
         if good is not None and good.tick not in self.saved:
             facts["good"] = str(self._save(good) or "")
         return "stop", facts
+
+    def _finite(self) -> bool:
+        """Whether the weights are; waits for the device, once, when there is a reason to act."""
+        return not float(snapshot.nonfinite([local(p.detach()) for p in self.parts.model.parameters()]))
 
     def _all(self, mine: bool) -> bool:
         """Whether it is so on every rank."""

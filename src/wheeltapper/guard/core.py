@@ -21,6 +21,7 @@ import torch
 from wheeltapper.errors import InputError
 from wheeltapper.guard import look as looks
 from wheeltapper.guard import scale, verdict
+from wheeltapper.guard.activations import Activations, chosen, compiled
 from wheeltapper.guard.acts import Actor
 from wheeltapper.guard.disk import Journal, newest
 from wheeltapper.guard.judge import Alarm, Judge, listed
@@ -31,7 +32,7 @@ from wheeltapper.guard.ranks import Ranks, find, old_sharding
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 from wheeltapper.guard.rng import capture
 from wheeltapper.guard.row import NAN, Row, number
-from wheeltapper.guard.snapshot import Parts, load, same_model, unwrapped
+from wheeltapper.guard.snapshot import Parts, fit, load, same_model, unwrapped
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -52,6 +53,7 @@ class Guard:
     snapshot_every, snapshots: how often the state is copied for rollback and stop, and how many copies are held.
     cut: what a cut multiplies the rates by. replay: a rollback also moves the loader back to the same batches.
     process_group: the ranks that train together, where the model's wrapping does not tell.
+    activations: also measure what the modules put out, at the looks: True for all, or their names or patterns.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Guard:
         cut: float = 0.5,
         replay: bool = False,
         process_group: Any = None,
+        activations: bool | str | Iterable[str] = False,
         history: int = 4096,
         start_step: int = 0,
     ) -> None:
@@ -79,6 +82,7 @@ class Guard:
             raise InputError(f"policy {policy!r} is not known", do=f"Use one of: {', '.join(POLICIES)}")
         if not 0 < cut < 1:
             raise InputError(f"cut={cut} is not between 0 and 1")
+        fit(model, optimizer, scaler)
         if policy in ("rollback", "stop") and old_sharding(model):
             raise InputError(
                 f'policy="{policy}" cannot copy the state of a FullyShardedDataParallel model',
@@ -106,8 +110,6 @@ class Guard:
         self._hooks: list[Any] = []
         self._open: Row | None = None
         self._late: Row | None = None  # closed without a loss: guard.step may be called after optimizer.step
-        self._hidden: list[tuple[Any, Any]] = []  # gradients taken away for a step that is skipped
-        self._flagged = False  # optimizer.found_inf is ours to take away
         self._told: dict[str, int] = {}
         self._ended = time.perf_counter()
         self._data_s = NAN
@@ -124,6 +126,7 @@ class Guard:
             "cut": cut,
             "replay": replay,
         }
+        self._activations = Activations(chosen(model, activations)) if activations else None
         self._guarded("starting", self._start, process_group)
 
     # What the user calls
@@ -189,6 +192,8 @@ class Guard:
             ]
 
     def detach(self) -> None:
+        if self._activations is not None:
+            self._activations.detach()
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
@@ -243,12 +248,8 @@ class Guard:
         self._guarded("before the step", self._before)
 
     def _post_hook(self, *_: Any) -> None:
-        for p, grad in self._hidden:
-            p.grad = grad
-        self._hidden = []
-        if self._flagged:
-            del self.optimizer.found_inf
-            self._flagged = False
+        if hasattr(self, "_actor"):
+            self._actor.release()
         self._guarded("after the step", self._after)
         if self._ranks.group is not None:
             meet(self)  # also when passive: the other ranks are waiting
@@ -266,6 +267,8 @@ class Guard:
         self._judge = Judge(self.names)
         self._journal = Journal(self.run_dir, self.rank)
         self._actor = Actor(self.policy, self._parts(), self._journal, self._ranks, **self._options)
+        if self._activations is not None:
+            self._request(self._activations)
         self._journal.write(
             "start", policy=self.policy, step=self.at, rank=self.rank, world=self._ranks.world, used=self._actor.used
         )
@@ -277,6 +280,15 @@ class Guard:
         if missing:
             text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
             verdict.alarm(self, Alarm("not-optimized", text, "warning", self.at, {"names": missing[:64]}), self.tick)
+
+    def _request(self, wanted: Activations) -> None:
+        """Activations are to be measured: from the first step on, unless the model is compiled."""
+        if not compiled(self.model):
+            wanted.attach()
+            return
+        self._activations = None
+        text = "Activations are not measured: the model is compiled, and hooks put on it are not called."
+        verdict.alarm(self, Alarm("activations", text, "note", self.at), self.tick)
 
     def _new_meter(self) -> Meter:
         return Meter.of(self.optimizer, {id(p): n for n, p in unwrapped(self.model).named_parameters()})
@@ -346,26 +358,12 @@ class Guard:
             looks.before_step(row.look, row.gradients)
             row.memory = memory(self._meter.device)
             row.weights = self._meter.sample_weights()
+            if self._activations is not None:
+                looks.outputs(row.look, self._activations)
         if self._meter.moves is not None:
             self._meter.moves.before()
         if self.policy == "skip" and not self._actor.spent:
-            self._skip(row)
-
-    def _skip(self, row: Row) -> None:
-        """Make this optimizer step do nothing if its gradients are not finite or a proven outlier. A fused optimizer
-        is told on the device, as GradScaler does; for others the flag is read, which waits for the device."""
-        assert row.gradients is not None
-        row.skip = self._actor.skip_flag(row.gradients, self._judge.norm_limit(), self.scaler is not None)
-        self._actor.protect_buffers(row.skip)
-        fused = getattr(self.optimizer, "_step_supports_amp_scaling", False)
-        if fused:
-            theirs = getattr(self.optimizer, "found_inf", None)
-            self.optimizer.found_inf = row.skip if theirs is None else torch.maximum(theirs, row.skip)
-            self._flagged = theirs is None
-        elif bool(row.skip):
-            self._hidden = [(p, p.grad) for p in self._meter.params]
-            for p in self._meter.params:
-                p.grad = None
+            self._actor.hold(row, self._meter.params, self._judge.norm_limit())
 
     def _spoil_step(self) -> None:
         """After going back in the middle of an iteration: the gradients at hand belong to the state that was left.
@@ -384,6 +382,8 @@ class Guard:
                 looks.after_step(row.look, row.weights, self.model, self.optimizer, self.ema)
             self._close(skipped=False)
             self._drain()
+        if self._activations is not None:
+            self._activations.attach() if self._due() else self._activations.detach()
         if self.policy != "watch":
             self._actor.parts = self._parts()
             self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())

@@ -1,4 +1,4 @@
-"""Write the recorder's last steps when the program dies: an exception that nobody catches, or SIGTERM.
+"""Write the recorder's last steps when the program dies: an exception that nobody catches, Ctrl-C, or SIGTERM.
 
 Handlers are chained: whoever was there before is called afterwards, and a signal nobody else handled still ends the
 program as it would have (the exit status is that of the signal). Nothing is installed on import; `close` puts back
@@ -23,6 +23,8 @@ from wheeltapper.guard.record import Incident
 from wheeltapper.guard.recorder import Recorder
 
 log = logging.getLogger("wheeltapper.guard")
+
+TOLD = (Exception, KeyboardInterrupt)  # a SystemExit is a program that ends as it means to
 
 
 class CrashWriter:
@@ -68,7 +70,7 @@ class CrashWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, Stop):
+        if isinstance(error, TOLD) and not isinstance(error, Stop):
             self.tell(error)
         self.close()
 
@@ -83,21 +85,26 @@ class CrashWriter:
             "message": str(error)[:2000],
             "frames": [f"{f.filename}:{f.lineno} in {f.name}" for f in last],
         }
-        self._write("crash", f"{type(error).__name__}: {str(error)[:300]}", facts)
+        if isinstance(error, KeyboardInterrupt):
+            self._write("interrupted", "The training was interrupted (KeyboardInterrupt).", facts, "note")
+        else:
+            self._write("crash", f"{type(error).__name__}: {str(error)[:300]}", facts)
 
-    def _write(self, kind: str, text: str, facts: dict[str, Any]) -> None:
+    def _write(self, kind: str, text: str, facts: dict[str, Any], severity: str = "error") -> None:
         """Never raises, and never waits for a device that may hang: what has arrived is what is written."""
         try:
             guard = self.recorder.guard
-            incident = Incident(kind, guard.at, guard.tick, time.time(), text, "error", facts=facts, rank=guard.rank)
+            incident = Incident(kind, guard.at, guard.tick, time.time(), text, severity, facts=facts, rank=guard.rank)
             place = self.recorder.write(incident)
             if place is not None:
-                log.error("%s; the last steps are in %s", text, place)
+                log.log(
+                    logging.ERROR if severity == "error" else logging.INFO, "%s; the last steps are in %s", text, place
+                )
         except Exception:
             log.exception("the last steps could not be written")
 
     def _uncaught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if self._mine is not None and issubclass(kind, Exception):
+        if self._mine is not None and issubclass(kind, TOLD):
             self.tell(error)
         (self._hook or sys.__excepthook__)(kind, error, trace)
 

@@ -32,9 +32,12 @@ FACTOR = 4.0
 # A precursor is two norms in a row (PRG-06); a loss has left its band when five in a row have.
 NORM_RUN, LOSS_RUN = 2, 5
 SKIP_RUN = 5  # outliers in a row after which they are no longer outliers but where the run has gone
+HOLLOW_RUN = 3  # one such step may be one batch, two a coincidence
 MOVED_ON = 64  # outliers in a row: the level has changed, learn it anew
 # A bias in front of a batch norm has no gradient but rounding noise, a millionth of the others' and less.
 FAINT = 1e-3
+# Of these an output that is zero everywhere is a dead layer; elsewhere (gates, adapters) it may be meant.
+RECTIFIERS = frozenset({"ReLU", "ReLU6", "LeakyReLU", "GELU", "SiLU", "Mish", "ELU", "Hardswish", "PReLU", "Softplus"})
 SIGMAS = 8.0  # where tail_level puts the level of Gaussian noise
 
 
@@ -120,6 +123,7 @@ class Judge:
         self.losses = Band()
         self.sound = True  # the last step's loss and gradients were finite
         self._still: dict[str, int] = {}
+        self._hollow = 0  # steps in a row without a loss that the scaler skipped
 
     def step(self, r: StepRecord) -> Iterator[Alarm]:
         scaled = math.isfinite(r.scale)
@@ -136,6 +140,13 @@ class Judge:
         overflow = scaled and r.skipped  # the scaler's own work (AMP-05)
         if not math.isfinite(r.loss) and r.loss_given and not overflow:
             yield Alarm("nonfinite-loss", f"The loss is {r.loss}.", "error", r.step, {"loss": r.loss})
+        self._hollow = self._hollow + 1 if overflow and r.loss_given and not math.isfinite(r.loss) else 0
+        if self._hollow in (1, HOLLOW_RUN):
+            # The loss is not multiplied by the scale, so no smaller scale mends it; but the weights were spared.
+            often = "" if self._hollow == 1 else f", {HOLLOW_RUN} steps in a row: no smaller scale mends that"
+            text = f"The loss is {r.loss} and the scaler skipped the step{often}."
+            severity = "note" if self._hollow == 1 else "warning"
+            yield Alarm("loss-skipped", text, severity, r.step, {"loss": r.loss, "batch": r.batch_id})
         if r.nonfinite and not overflow:
             name = self.names[r.worst] if 0 <= r.worst < len(self.names) else "?"
             text = f"{r.nonfinite} of {len(self.names)} gradients are not finite, first {name}."
@@ -217,11 +228,21 @@ class Judge:
                     r.step,
                     facts,
                 )
+        yield from self._outputs(r)
         constant = r.inputs.get("constant_channels")
         flags = np.zeros(max(constant, default=-1) + 1, dtype=bool) if constant else np.zeros(0, dtype=bool)
         flags[constant or []] = True
         channels = tuple(f"channel {i}" for i in range(len(flags)))
         yield from self._twice(r, "constant-input", flags, "the same value in every item of the batch", channels)
+
+    def _outputs(self, r: TensorRecord) -> Iterator[Alarm]:
+        """Activations, where they were asked for."""
+        bad = [name for name, facts in r.outputs.items() if facts["nonfinite"]]
+        if bad:
+            text = f"{listed(bad, range(len(bad)))}: what they put out is not finite, first {bad[0]}."
+            yield Alarm("activations", text, "error", r.step, {"names": bad[:64], **r.outputs[bad[0]]})
+        dead = np.array([f["kind"] in RECTIFIERS and f["zeros"] == 1 for f in r.outputs.values()], dtype=bool)
+        yield from self._twice(r, "dead-output", dead, "they put out nothing but zeros", tuple(r.outputs))
 
     def _twice(
         self, r: TensorRecord, kind: str, flags: Any, text: str, names: tuple[str, ...] | None = None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from wheeltapper.guard.activations import Activations
 from wheeltapper.guard.measure import Gradients, Meter, norms
 from wheeltapper.guard.record import Floats, TensorRecord
 from wheeltapper.guard.sample import Layout, dense, local, placed
@@ -33,6 +34,8 @@ class Look:
     graded: list[int] = field(default_factory=list)  # parameters with a gradient, as their norms were taken
     pushed: list[int] = field(default_factory=list)  # those of them whose gradient was sampled
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)  # whose outputs were measured
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, tensor: Any) -> None:
         self.names.append(name)
@@ -75,6 +78,12 @@ class Look:
             buffers_broken=int(found["buffers"][0]) if "buffers" in found else 0,
             inputs=batch_facts("inputs", found, self.notes),
             targets=batch_facts("targets", found, self.notes),
+            outputs={
+                name: {"kind": self.kinds[name], "rms": rms, "zeros": zeros, "saturated": beyond, "nonfinite": int(bad)}
+                for name, (rms, zeros, beyond, bad) in zip(
+                    self.modules, found.get("outputs", np.zeros(0)).reshape(-1, 4).tolist(), strict=True
+                )
+            },
         )
 
 
@@ -161,7 +170,7 @@ def corrections(order: list[int], meter: Meter, optimizer: Any) -> tuple[Any, An
     least = floors[0] if len(set(floors)) == 1 else placed(torch.tensor(floors), meter.device)
     away = {id(t): t for t in steps if isinstance(t, torch.Tensor) and t.device.type != "cpu"}
     if away:
-        counts = torch.stack([away[id(t)].reshape(()) if id(t) in away else scalar(t, meter.device) for t in steps])
+        counts = torch.stack([t if id(t) in away else scalar(t, meter.device) for t in steps]).reshape(-1)
         base = betas[0] if len(set(betas)) == 1 else placed(torch.tensor(betas), meter.device)
         return 1.0 - torch.pow(base, counts.float()), least
     found = [1.0 - b ** float(t) for b, t in zip(betas, steps, strict=True)]
@@ -170,6 +179,17 @@ def corrections(order: list[int], meter: Meter, optimizer: Any) -> tuple[Any, An
 
 def scalar(value: Any, device: torch.device) -> Any:
     return placed(torch.tensor(float(value)), device)
+
+
+def outputs(look: Look, seen: Activations) -> None:
+    """What the modules put out in this step's forward pass."""
+    if seen.failed is not None:
+        raise seen.failed
+    found = seen.taken()
+    if found:
+        look.modules = list(found)
+        look.kinds = seen.kinds
+        look.add("outputs", torch.stack([n.to(look.meter.device, non_blocking=True) for n in found.values()]))
 
 
 def floor(group: Mapping[str, Any]) -> float:

@@ -62,6 +62,8 @@ class TensorRecord:
     buffers_broken: int = 0  # buffers that hold nan
     inputs: dict[str, Any] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
+    # On request, of every module: kind, rms, zeros and saturated (shares), nonfinite (a count)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,26 @@ class Parts:
     loader: Any = None
 
 
+def fit(model: Any, optimizer: Any, scaler: Any) -> None:
+    """Refuse what is not a model or an optimizer at once: a guard that found out later would go passive in silence."""
+    if not all(
+        callable(getattr(model, name, None)) for name in ("named_parameters", "parameters", "buffers", "modules")
+    ):
+        raise InputError(
+            f"model is a {type(model).__name__}, not a torch.nn.Module", do="Call Guard(model, optimizer)."
+        )
+    groups = getattr(optimizer, "param_groups", None)
+    if not isinstance(groups, list) or not hasattr(optimizer, "register_step_pre_hook"):
+        raise InputError(
+            f"optimizer is a {type(optimizer).__name__}, not a torch.optim.Optimizer",
+            do="Call Guard(model, optimizer) with the optimizer itself, not a wrapper around it.",
+        )
+    if not any(group["params"] for group in groups):
+        raise InputError("the optimizer has no parameters")
+    if scaler is not None and not hasattr(scaler, "get_scale"):
+        raise InputError(f"scaler is a {type(scaler).__name__}, not a torch.amp.GradScaler")
+
+
 @dataclass
 class Snapshot:
     """One state. `bad` is the count of tensors that are not finite, on the host once `ready`."""

@@ -30,11 +30,12 @@ def take(guard: Guard, record: StepRecord) -> None:
 
 
 def alarm(guard: Guard, seen: Alarm, tick: int) -> None:
-    """Tell of an alarm, at most once in AGAIN steps for each kind, and let the policy consider it."""
+    """Tell of an alarm, at most once in AGAIN steps for each kind and severity, and let the policy consider it."""
     guard._actor.consider(seen, tick)
-    if tick - guard._told.get(seen.kind, -AGAIN) < AGAIN:
+    key = f"{seen.kind} {seen.severity}"
+    if tick - guard._told.get(key, -AGAIN) < AGAIN:
         return
-    guard._told[seen.kind] = tick
+    guard._told[key] = tick
     step = max(seen.onset, guard.history[-1].step if guard.history else 0)
     onset = seen.onset if seen.onset < step else None
     guard.report(
@@ -50,7 +51,9 @@ def act(guard: Guard, want: Want | None) -> None:
     done = guard._actor.act(want, step, guard.tick)
     if done is None:
         text = f"No recovery is left ({guard._actor.used} of {guard._actor.limit}); the guard only watches from here. {want.reason}"
-        if not guard._actor.spent:
+        if guard._actor.hopeless:
+            text = f'The weights are not finite, and no lower rate mends them: go back to a checkpoint, or use policy="rollback". {want.reason}'
+        elif not guard._actor.spent:
             text = f"There is no sound state to go back to. {want.reason}"
         guard._journal.write("limit", step=step, reason=want.reason)
         guard.report(

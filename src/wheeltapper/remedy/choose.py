@@ -138,7 +138,7 @@ def choose(
     done, held = _one_trial(done, first, wanted)
     left += held
     told = {f.id for t in done for f in t.signs} | {t.cause for t in done} | {item.cause for item in left}
-    done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in told and _lines(f.places)]
+    done += [_defect(f) for f in diagnosis.findings if _is_defect(f) and f.id not in told and written_lines(f.places)]
     return Choice(tuple(done), tuple(left))
 
 
@@ -179,7 +179,7 @@ def _treat(
 
 def _treatment(cause: RankedCause, how: How, remedy: Remedy, book: _Book, edits: tuple[Edit, ...]) -> Treatment:
     shown = (*(e for e in cause.evidence if e.group == "proof"), *(e for e in cause.evidence if e.group == "code"))
-    places = _lines(p for e in shown for p in e.places)
+    places = written_lines(p for e in shown for p in e.places)
     seen = tuple(f for f in book.diagnosis.findings if f.id in cause.explains and f.severity == "ill")
     proved = book.proves(cause)
     return Treatment(cause.id, cause.title, cause.probability, proved, how, remedy, edits, places, seen, cause.trial)
@@ -226,20 +226,22 @@ def _tried(cause: RankedCause) -> float:
 
 def _is_defect(finding: Finding) -> bool:
     """Proved by code or settings, not seen in what the run logged: a crash is certain, and its cause is not."""
-    return finding.severity == "ill" and finding.grade == "is" and finding.id not in _signs()
+    return finding.severity == "ill" and finding.grade == "is" and finding.id not in signs_known()
 
 
 @cache
-def _signs() -> frozenset[str]:
+def signs_known() -> frozenset[str]:
     return frozenset(sign.ID for sign in signs())
 
 
 def _defect(finding: Finding) -> Treatment:
     remedy = Remedy("Mend the lines named here.", (), "safe", "")
-    return Treatment(finding.id, finding.summary, 1.0, True, "code", remedy, (), _lines(finding.places), (finding,))
+    return Treatment(
+        finding.id, finding.summary, 1.0, True, "code", remedy, (), written_lines(finding.places), (finding,)
+    )
 
 
-def _lines(places: Iterable[Place]) -> tuple[Place, ...]:
+def written_lines(places: Iterable[Place]) -> tuple[Place, ...]:
     """Lines that a person can change: of code and settings, not of a log."""
     return tuple(dict.fromkeys(p for p in places if (p.file or "").endswith(WRITTEN)))
 

@@ -266,7 +266,12 @@ def _above_trivial(following: Next) -> Iterator[Band]:
         if verdict.baseline is None or series is None or not ill or total is None:
             continue
         edge, margin = _clear_of(series, verdict.baseline)
-        source = f"what a model scores that ignores its input ({verdict.baseline:.4g}), and {margin}"
+        trivial = (
+            "plain interpolation gives"
+            if series.quantity in ("psnr", "ssim")
+            else "a model scores that ignores its input"
+        )
+        source = f"what {trivial} ({verdict.baseline:.4g}), and {margin}"
         better = "down" if series.better == "down" else "up"
         at = float(np.ceil(EARLY * total))
         low, high = (edge, None) if better == "up" else (None, edge)

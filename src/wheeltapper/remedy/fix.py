@@ -17,7 +17,7 @@ from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Place
 from wheeltapper.remedy.alarms import warnings
-from wheeltapper.remedy.choose import Choice, Treatment, choose
+from wheeltapper.remedy.choose import Choice, Treatment, choose, signs_known, written_lines
 from wheeltapper.remedy.compared import levels_of, rates_of
 from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, with_edits
 from wheeltapper.remedy.launch import Command, launches
@@ -31,6 +31,7 @@ from wheeltapper.signals import Signals
 # ready: files can be written. nothing: the run is sound. code: no setting mends it, lines of code do.
 # refused: every remedy was ruled out, by the user's pins or by earlier attempts. cannot-tell: whether it is ill,
 # or why, is open; a trial or more data comes first.
+MOST_BESIDE = 6  # lines of what is proved besides; `check` has them all
 State = Literal["ready", "nothing", "code", "refused", "cannot-tell"]
 
 
@@ -72,7 +73,13 @@ def make_fix(
     if diagnosis.verdict == "sound":
         return Fix(diagnosis, "nothing", "Nothing to fix: nothing is wrong that this record can show", choice)
     if diagnosis.verdict == "cannot-tell":
-        return Fix(diagnosis, "cannot-tell", "No fix: whether the run is ill cannot be told from this record", choice)
+        notes = beside(diagnosis, choice)
+        why = "No fix: whether the run is ill cannot be told from this record"
+        if notes and not diagnosis.run.series:
+            why = (
+                "No fix: nothing was logged; what settings and code prove by themselves is listed, to be mended by hand"
+            )
+        return Fix(diagnosis, "cannot-tell", why, choice, notes=notes)
     options = options_of(diagnosis, choice)
     state, headline = _state(choice)
     letter = _letter(option, options, state)
@@ -84,7 +91,7 @@ def make_fix(
                 f"`--try {tries[0]}` writes the config that tries the likeliest of them",
                 "`wheeltapper trial` runs the trials that decide; it needs the command that starts your training",
             ]
-        return Fix(diagnosis, state, headline, choice, options, notes=tuple(hints))
+        return Fix(diagnosis, state, headline, choice, options, notes=(*hints, *beside(diagnosis, choice)))
     chosen = next(o for o in options if o.letter == letter)
     edited, notes = _edited(diagnosis.run, chosen)
     following = Next(
@@ -99,7 +106,30 @@ def make_fix(
             raise RefusedEdit(f"the corrected config does not load: {test.failed[0].text}", where=test.file)
     plan = draft(following, edited, made)
     commands = launches(diagnosis.run, edited)
+    notes = (*notes, *beside(diagnosis, choice))
     return Fix(diagnosis, state, headline, choice, options, letter, edited, plan, commands, tests, notes)
+
+
+def beside(diagnosis: Diagnosis, choice: Choice) -> tuple[str, ...]:
+    """What settings or code prove besides what is treated: not what made the run ill, and still not as declared.
+
+    Lines that a treatment names already are left out.
+    """
+    told = {str(place) for t in choice.treatments for place in t.places}
+    out = []
+    for f in diagnosis.findings:
+        lines = written_lines(f.places)
+        if (
+            f.severity == "watch"
+            and f.grade == "is"
+            and f.id not in signs_known()
+            and lines
+            and str(lines[0]) not in told
+        ):
+            out.append(f"Also proved: {f.summary.rstrip('.')} ({lines[0]})")
+    more = len(out) - MOST_BESIDE
+    kept = out[:MOST_BESIDE]
+    return (*kept, f"and {more} more of the kind: `wheeltapper check` lists them") if more > 0 else tuple(kept)
 
 
 def _state(choice: Choice) -> tuple[State, str]:
@@ -124,9 +154,10 @@ def _letter(wanted: Letter | None, options: Sequence[Option], state: State) -> L
     by = {o.letter: o for o in options}
     if wanted is not None and not by[wanted].possible and not (wanted == "B" and state == "code"):
         open_ = ", ".join(o.letter for o in options if o.possible)
+        code = "Leave --option out: the plan of what to mend by hand is written."
         raise InputError(
             f"option {wanted} is not open: {by[wanted].why}.",
-            do=f"Open: {open_}." if open_ else "None of the three is open for this run.",
+            do=f"Open: {open_}." if open_ else code if state == "code" else "None of the three is open for this run.",
         )
     if wanted is not None:
         return wanted

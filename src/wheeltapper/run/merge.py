@@ -258,7 +258,9 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     out: dict[str, tuple[list[Points], Meaning]] = {}
     for label, spellings in wanted.items():
         spellings = _one_story(spellings)
-        lead = _plainest(list(spellings))
+        # "train : [loss = 1.2], test : [loss = 1.3]": a name that stands twice on a line is no single story.
+        single = [key for key, members in spellings.items() if not any(_twice_on_a_line(p) for p in members)]
+        lead = _plainest(single or list(spellings))
         for spelling, members in spellings.items():
             raw, split, average = spelling
             own = label
@@ -281,6 +283,10 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
             else:
                 out[own] = (members, meanings[(raw, split)])
     return out
+
+
+def _twice_on_a_line(p: Points) -> bool:
+    return len(p.lines) > 1 and float(np.mean(np.diff(p.lines) == 0)) > 0.1 and p.rank is None
 
 
 def _one_story(spellings: dict[tuple[str, str | None, str], list[Points]]) -> dict[Any, list[Points]]:

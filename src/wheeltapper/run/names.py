@@ -93,7 +93,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("pesq", "up", None, "", "val"),
     # reinforcement learning
     _q("return", "up", None, "reward r ep_rew_mean rollout_ep_rew_mean eprewmean ep_reward episode_reward "
-       "mean_reward episodic_return charts_episodic_return eval_mean_reward avg_return average_return episode_return "
+       "mean_reward mean_episode_reward mean_100_episode_reward average_reward avg_reward total_reward episodic_return charts_episodic_return eval_mean_reward avg_return average_return episode_return "
        "score", None),
     _q("episode_length", "neither", None, "l ep_len_mean rollout_ep_len_mean eplenmean ep_len episodic_length", None),
     _q("success", "up", "share", "success_rate rollout_success_rate is_success", None),
@@ -171,7 +171,8 @@ _SETTING_WORDS = {"weight", "weights", "lambda", "coef", "coeff", "factor", "thr
 # Objectives that logs call by their own name.
 _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
-    r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$"
+    r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
+    r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
 # A part of the model or of a box before the name of its loss: "CenterRegL1", "WHL1", "HeatmapFocal" (GluonCV's CenterNet).
 _LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|CrossEntropy|Huber|Hinge|BCE)$")
@@ -208,6 +209,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         rest = rest[1:]
     if unit == "%" and len(words) == 1 and words[0] in _SPLITS:  # "Train: 41.43% | Val: 40.47%"
         return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
+    if raw in {"P", "R"}:  # YOLO's table; the "r" of a monitor is a return
+        return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
     known = _look_up(rest, found, unit, window)
@@ -228,6 +231,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         return Meaning(known.name, where, None, unit or known.unit, known.better, window)
     if _SETTING_WORDS & set(words):
         return Meaning(None, split, None, unit, "neither", window)
+    if "loss_scale" in key:  # "setting loss scale to: 0.5"
+        return Meaning("loss_scale", None, None, unit, "neither", window)
     # "loss" as a word of its own, or as the head or tail of one: a component of the loss.
     for i, word in enumerate(words):
         if word in {"loss", "losses"} or (word.endswith("loss") and word not in {"ploss", "closs"}):
@@ -245,7 +250,7 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         for start in (len(words) - size, 0):
             chunk = "_".join(words[start : start + size]) if start >= 0 else ""
             known = _BY_ALIAS.get(chunk)
-            if known is not None and len(chunk) > 1 and len(words) > size:
+            if known is not None and len(chunk) > 1 and chunk != "is" and len(words) > size:  # "loss is" is no score
                 part = "_".join(words[:start] + words[start + size :])
                 return Meaning(known.name, split or known.home, part, unit or known.unit, known.better, window)
     if split and _BARE_LOSS.match(key):
@@ -258,7 +263,7 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
 
 
 def _words(raw: str) -> list[str]:
-    text = raw.strip().replace("mAP", "map").replace("mIoU", "miou").replace("pixAcc", "pixacc").replace("%", "")
+    text = raw.strip().replace("mAP", "_map").replace("mIoU", "miou").replace("pixAcc", "pixacc").replace("%", "")
     text = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", text)
     text = re.sub(r"\((?:B|M|P|O)\)$", "", text)  # ultralytics: box, mask, pose
     words = [w for w in re.split(r"[^0-9A-Za-z]+", text.lower()) if w]

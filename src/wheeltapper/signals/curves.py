@@ -70,12 +70,17 @@ def val_loss(run: Run) -> Series:
 def _whole_loss(run: Run, split: str) -> Series | None:
     whole = [s for s in run.series.values() if s.quantity == "loss" and s.split == split and not s.part and len(s) >= 2]
     if whole:
-        return max(whole, key=lambda s: (s.window != "running", int(s.finite.sum()) > 2, len(s)))
+        return max(whole, key=lambda s: (s.window != "running", int(s.finite.sum()) > 2, not _crowded(s), len(s)))
     for quantity in ("nll", "bits", "perplexity", "mse", "rmse", "mae"):
         other = [s for s in run.series.values() if s.quantity == quantity and s.split == split and not s.part]
         if other:
             return max(other, key=len)
     return _sum_of_parts([s for s in run.series.values() if s.quantity == "loss" and s.split == split and s.part])
+
+
+def _crowded(series: Series) -> bool:
+    """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story."""
+    return len(series) > 1 and series.rank is None and float(np.mean(np.diff(series.lines) == 0)) > 0.1
 
 
 def _sum_of_parts(parts: list[Series]) -> Series | None:

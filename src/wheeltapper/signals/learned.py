@@ -8,9 +8,12 @@ import numpy as np
 
 from wheeltapper.run.model import Series
 from wheeltapper.signals import signal
+from wheeltapper.signals.curves import Task
 from wheeltapper.signals.statistics import badness, fall_from_best, noise_of
 
 FEWEST = 4  # values: fewer make no curve
+TERMS = 50  # values of a term beside an opponent, which moves its level
+MATERIAL = 0.02  # of its level: what stuck-from-start calls not moving; healthy records gain 3.8 % at least (LOG.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,18 @@ class Learned:
 
 @signal
 def learned(
-    train_loss: Series | None = None, val_loss: Series | None = None, val_metrics: tuple[Series, ...] = ()
+    task: Task,
+    train_loss: Series | None = None,
+    val_loss: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
+    loss_parts: tuple[Series, ...] = (),
 ) -> Learned:
-    """The first series, of those that matter most, that improved by more than its noise."""
+    """The first series, of those that matter most, that improved by more than its noise. In adversarial training the terms
+    without an opponent (a cycle, a distance in pixels) must fall as any loss."""
     tried = []
-    for series in [*val_metrics[:4], val_loss, train_loss]:
+    alone = [s for s in loss_parts if not {"gan", "adv", "d", "g"} & set((s.part or "").split("_")[:1])]
+    alone = [s for s in alone if len(s) >= TERMS] if task.adversarial else []
+    for series in [*val_metrics[:4], val_loss, train_loss, *alone[:4]]:
         if series is None:
             continue
         x = badness(series.values[series.finite], series.better)
@@ -35,13 +45,17 @@ def learned(
             continue
         k = max(1, len(x) // 10)
         sign = -1.0 if series.better == "up" else 1.0
-        start, end = float(np.median(x[:k])), float(np.median(x[-k:]))
-        spread = max(noise_of(x).sigma / np.sqrt(k), 1e-9 * abs(start))
-        if start - end > 3 * spread:
+        early = k if series.quantity != "return" else min(k, max(3, len(x) // 100))  # an agent may learn within the first tenth
+        start, end = float(np.median(x[:early])), float(np.median(x[-k:]))
+        spread = max(noise_of(x).sigma / np.sqrt(early), 1e-9 * abs(start))
+        size = max(abs(start), abs(end))
+        material = series.unit in ("%", "fraction", "dB") or start - end > MATERIAL * size
+        if start - end > 3 * spread and material:
             return Learned(True, f"{series.name} improved from {sign * start:.4g} to {sign * end:.4g}", series.name)
         held = max(abs(start), 1e-300)
         if (
             series.better == "up"
+            and series.unit in ("%", "fraction")
             and abs(start - end) / held < 0.05
             and abs(end) > 0.5 * (100 if series.unit == "%" else 1)
         ):

@@ -10,8 +10,8 @@ Nothing was learned from the inputs, whatever the training loss did.
 ## How it decides
 The number of classes comes from the config, or from the two scores themselves: a loss within 2 % of ln C
 together with an accuracy below 2/C can hardly be a coincidence. The end of the record counts (the median
-of the last third of the evaluations), so that a slow start is not a finding. With the accuracy alone, C
-must be known. Below one epoch, or while the learning rate still warms up, the answer is Unknown.
+of the last third of the evaluations), so that a slow start is not a finding. Two evaluations are enough
+where the training loss stood at ln C on twenty rows and more. With the accuracy alone, C must be known. Below one epoch, or while the learning rate still warms up, the answer is Unknown.
 
 ## When it is wrong
 Very many classes and a short record: models on long-tailed or thousand-class data sit near chance for a
@@ -37,6 +37,7 @@ from wheeltapper.signs import seen, where
 
 ID = "at-chance"
 LIVE = False
+TRAINED = 20  # training losses that must agree where there are only two evaluations
 NEAR_LOG = 0.02  # of ln C: label smoothing and a slightly uneven prior move an untrained loss less than this
 
 
@@ -45,13 +46,14 @@ def look(
     val_metrics: tuple[Series, ...] = (),
     lr: Series | None = None,
     knobs: Knobs | None = None,
+    train_loss: Series | None = None,
 ) -> Answer:
     accuracy = next((s for s in val_metrics if s.quantity == "accuracy" and not s.part), None)
     loss = val_loss if val_loss is not None and val_loss.quantity == "loss" else None
     if accuracy is None:
         return Unknown("no validation accuracy is logged", ("val/accuracy", "the number of classes"))
     shares = accuracy.values[accuracy.finite] / (100.0 if accuracy.unit == "%" else 1.0)
-    if len(shares) < 3:
+    if len(shares) < 3 and not (len(shares) == 2 and _trains_at_chance(train_loss, float(shares.max()))):
         return Unknown("fewer than three evaluations", ("more evaluations",))
     told = knobs.value("model.classes") if knobs is not None else None
     known = int(told) if isinstance(told, (int, float)) and 2 <= told < 1e6 else None
@@ -111,6 +113,18 @@ def _classes(known: int | None, level: float, loss: float | None) -> tuple[int |
     return None, ""
 
 
+def _trains_at_chance(train: Series | None, accuracy: float) -> bool:
+    """Two evaluations are enough where the training loss stood at ln C all along, and the accuracy is 1/C to a point."""
+    if train is None or train.quantity != "loss" or int(train.finite.sum()) < TRAINED:
+        return False
+    x = train.values[train.finite]
+    classes, _ = _classes(None, accuracy, float(np.median(_last_third(x))))
+    if classes is None or abs(accuracy - 1 / classes) > 0.01:
+        return False
+    levels = [float(np.median(part)) for part in np.array_split(x, 8)]
+    return all(abs(level / math.log(classes) - 1) < 2.5 * NEAR_LOG for level in levels)
+
+
 def still_warming(lr: Series | None) -> bool:
     """The learning rate rose to the very end of the record."""
     if lr is None:
@@ -127,6 +141,12 @@ CASES = {
         "val/loss": [1.386] * 3 + [1.0 - 0.05 * i for i in range(9)],
         "val/accuracy": [0.25] * 3 + [0.5] * 9,
         "expect": "clear",
+    },
+    "two evaluations": {
+        "train/loss": [1.12 - 0.002 * (i % 7) for i in range(50)],
+        "val/loss": [1.117, 1.107],
+        "val/accuracy": [0.33, 0.3315],
+        "expect": "ill",
     },
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

@@ -12,7 +12,7 @@ curve, so the fall is tested against a flat series of the same length, noise and
 for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters too: at least
 5 % of what had been gained, and at least two points of a share or 3 % of another score (a run that starts
 from pretrained weights gains little, and loses half of it by chance). From 15 % of the gain it makes the
-run ill; when the other validation scores hold a decent level (a share above 30 %) a rising loss stays a
+run ill, and so does a validation loss 10 % above its best while the training loss fell by another third; when the other validation scores hold a decent level (a share above 30 %) a rising loss stays a
 watch, because a loss that rises while accuracy holds is over-confidence, not a worse model. Fewer than six
 evaluations hardly show their own noise, so only a fall of 45 % of the gain counts there; and a score of a
 part (one class, one size of object), or one that moves with a threshold (precision, recall), counts only
@@ -47,11 +47,15 @@ P = 1e-3
 NOTABLE, ILL = 0.05, 0.15  # shares of the gain; LOG.md 2026-11-16: no healthy record loses 5 %
 DECENT = 0.30
 FEW = 6  # evaluations: below, the noise itself is hardly known, and only a large fall counts
+FURTHER = 2 / 3  # what is left of the training loss at the best evaluation
 OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of the best value
 
 
 def look(
-    val_loss: Series | None = None, val_metrics: tuple[Series, ...] = (), shifting: str = ""
+    val_loss: Series | None = None,
+    val_metrics: tuple[Series, ...] = (),
+    shifting: str = "",
+    train_loss: Series | None = None,
 ) -> Answer | list[Finding]:
     scores = [*([val_loss] if val_loss is not None else []), *val_metrics]
     scores = [s for s in scores if s.quantity not in ("return", "success")]  # judged by their own rules
@@ -60,18 +64,36 @@ def look(
     falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
-    fallen = [(s, f) for s, f in falls if f.p < P / len(falls) and _size(s, f) >= NOTABLE]
+    fallen = [
+        (s, f)
+        for s, f in falls
+        if f.p < P / len(falls) and (_size(s, f) >= NOTABLE or _overfits(s, f, train_loss))
+    ]
     if not fallen:
         return Clear("no validation score fell below its best by more than noise and selection explain")
     held = [s for s, f in falls if s.quantity != "loss" and _size(s, f) < NOTABLE and f.gain > 3 * f.sigma]
     out = []
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
-        ill = _size(series, fall) >= ILL and not (only_loss and any(_decent(s) for s in held))
+        ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (only_loss and any(_decent(s) for s in held))
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
         ill = ill and (_carries(series) or any(_carries(other) for other, _ in fallen))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _overfits(series: Series, fall: Fall, train: Series | None) -> bool:
+    """A validation loss a tenth above its best, while the training loss of the same kind fell by another third: what is
+    learned since the best does not carry over, however large the first gain was."""
+    if train is None or series.better != "down" or series.quantity != train.quantity or fall.drop < OF_VALUE * fall.best:
+        return False
+    at = train.on(series.clock)
+    good = train.finite & np.isfinite(at) if at is not None else None
+    if at is None or good is None or fall.best <= 0 or int(series.finite.sum()) < 2 * FEW:
+        return False
+    later = train.values[good & (at >= series.at[fall.best_index])]
+    part = max(1, len(later) // 10)
+    return len(later) >= FEW and 0 < float(np.median(later[-part:])) < FURTHER * float(np.median(later[:part]))
 
 
 def _carries(series: Series) -> bool:
@@ -135,6 +157,12 @@ _rise = [0.3 + 0.5 * (1 - 0.9**i) + 0.004 * ((i * 7) % 5) for i in range(40)]
 CASES = {
     "finding": {"val/accuracy": [*_rise, *[0.78 - 0.012 * i for i in range(25)]]},
     "clear": {"val/accuracy": _rise},
+    "overfits": {
+        "train/loss": [6.0 * 0.9**i + 0.5 * 0.985**i for i in range(80)],
+        "val/loss": [*[6.0 * 0.9**i + 1.0 for i in range(40)], *[1.1 + 0.006 * i for i in range(40)]],
+        "clock": "epoch",
+        "expect": "ill",
+    },
     "near miss": {"val/accuracy": [*_rise, 0.79, 0.8, 0.785, 0.795], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

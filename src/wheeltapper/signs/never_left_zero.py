@@ -28,6 +28,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import SUPPORTING
 from wheeltapper.signals.progress import Progress
 from wheeltapper.signals.statistics import fall_from_best
 from wheeltapper.signs import seen
@@ -47,7 +48,8 @@ def look(
     scores = [s for s in val_metrics if s.quantity in SHARES and int(s.finite.sum()) >= 3]
     if not scores:
         return Unknown("no score between 0 and 1 is logged", ("a validation score",))
-    main = scores[0]
+    # Recall and precision move with a threshold: 0.7 % of recall is no detector.
+    main = next((s for s in scores if s.quantity not in SUPPORTING), scores[0])
     values = main.values[main.finite] / (100.0 if main.unit == "%" else 1.0)
     if values.max() > ZERO:
         return Clear(f"{main.name} reached {values.max():.3g}")
@@ -77,6 +79,12 @@ CASES = {
     "finding": {
         "val/map": [0.0002, 0.0003, 0.0004, 0.0004, 0.0004, 0.0004],
         "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75],
+    },
+    "recall of a moment": {
+        "val/map": [0.0004, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "val/recall": [0.0066, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75],
+        "expect": "ill",
     },
     "clear": {"val/map": [0.02, 0.1, 0.2, 0.3, 0.35, 0.36], "train/loss": [11.0, 5.0, 2.0, 1.0, 0.8, 0.75]},
     "near miss": {

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,7 @@ from wheeltapper.sources.record import Note, Reading
 
 HEAD_BYTES = 65536  # enough for any header seen in the corpus; small enough to read from thousands of files
 NOT_READERS = {"record", "follow"}
+_NO_CURVE = re.compile(r"(?i)(^|[^a-z])(lr|learning.?rate|time|taken|eta|speed|mem|size|num)([^a-z]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,17 @@ def tells(readings: list[Reading]) -> bool:
     return any(r.points or r.configs or r.events or r.checkpoints or r.facts for r in readings)
 
 
+def has_curve(readings: list[Reading]) -> bool:
+    """Is there a series that is more than a setting, a rate or a time?"""
+    return any(len(p.values) >= 3 and not _NO_CURVE.search(p.name) for r in readings for p in r.points)
+
+
+def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = False) -> bool:
+    """Is the file the reader's own, by what it got out of it? A reader of free text (LOOSE) may claim a file for one
+    line of it; if it then finds no curve, one that claims the file less surely may have it, if that finds one."""
+    return tells(readings) and (has_curve(readings) or not (after_loose or getattr(reader, "LOOSE", False)))
+
+
 def readings_of(path: Path) -> list[Reading]:
     """Read one file with the surest reader that gets something out of it."""
     try:
@@ -96,7 +109,8 @@ def readings_of(path: Path) -> list[Reading]:
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings: list[Reading] = reader.read(path)
-        if tells(readings):
+        if suits(reader, readings, after_loose=first is not None and tells(first)):
             return readings
-        first = first or readings
+        if first is None or (tells(readings) and not tells(first)):
+            first = readings
     return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path)),))]

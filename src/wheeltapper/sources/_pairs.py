@@ -16,18 +16,19 @@ _END = r"(?=[\s,;|)\]}']|\.?\s*$|, )"
 _NAME = r"[A-Za-z_][\w./@#-]*(?:\s?\([A-Za-z_]\w*\))?"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*[:=]+\s*['\"\[(]?{_VALUE}{_END}")
 _SPACED = re.compile(
-    rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s+(?P<value>[-+]?(?:\d+\.\d+"
+    rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)(?: so far)?(?: (?:is|was))?\s+(?P<value>[-+]?(?:\d+\.\d+"
     rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
 )
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
     r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
     r"|update|epoch|ep|batch(?:_idx)?|minibatch)"
-    r"\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?![\w.%])",
+    r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?![\w.%])",
     re.IGNORECASE,
 )
 _EPOCHS = ("epoch", "ep")
 _INNERS = ("batch", "minibatch")
+_VERBS = ("is", "was", "of", "at")
 _FILLER = ("at", "the", "and", "with", "for", "of", "in", "on", "to", "is", "after", "from", "current", "avg", "info")
 
 
@@ -96,4 +97,6 @@ def _trim(name: str) -> str:
     words = name.split(" ")
     while words and words[0].lower().strip("-") in _FILLER:
         words = words[1:]
+    while len(words) > 1 and words[-1].lower() in _VERBS:  # "Loss is 0.3"
+        words = words[:-1]
     return " ".join(words)

@@ -8,7 +8,7 @@ A row that prints nothing takes the place of the nearest row before it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,11 @@ def place(
     steps_per_epoch: float | None = None,
 ) -> Placed:
     """Points from tables. `first_epoch`: the number the format gives the first epoch, if it is fixed."""
-    stands = [_Stand(t, t.line_numbers()) for t in tables if len(t.lines)]
+    tables = [t for t in tables if len(t.lines)]
+    for table in tables:
+        if _counts_batches(table):
+            table.fields = tuple(replace(f, role="inner") if f.role == "step" else f for f in table.fields)
+    stands = [_Stand(t, t.line_numbers()) for t in tables]
     first = _first_epoch(stands) if first_epoch is None else first_epoch
     facts: list[Fact] = []
     notes: list[Note] = []
@@ -93,6 +97,16 @@ def place(
         if stand.at is None:
             _take_place(stand, anchors, lengths.get(0.0, per_epoch))
     return Placed(_points(stands, file), tuple(facts), tuple(notes), anchors)
+
+
+def _counts_batches(table: Table) -> bool:
+    """ "Epoch 3, Step 25": a step that falls whenever the epoch rises counts the batches of the epoch."""
+    epoch, step = table.column("epoch"), table.column("step")
+    if epoch is None or step is None or table.column("inner") is not None or len(step) < 4:
+        return False
+    turns = np.diff(epoch) == 1
+    rises = np.diff(step)[np.diff(epoch) == 0]
+    return bool(turns.sum() >= 2 and np.mean(np.diff(step)[turns] < 0) > 0.9 and np.all(rises > 0) and len(rises))
 
 
 def _first_epoch(stands: list[_Stand]) -> int:

@@ -22,6 +22,7 @@ from wheeltapper.sources._text import NUMBER, head_text
 from wheeltapper.sources.record import Reading
 
 FORMAT = "epoch summary lines"
+LOOSE = True
 
 _EPOCH = re.compile(
     r"^\W*(?:\w+ )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*"
@@ -33,7 +34,7 @@ _KERAS = re.compile(
 _KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
 _BLOCK = re.compile(
     r"^\W*(?!.*\b(?:batches|samples|images|set|size|steps|examples)\b)"
-    rf"(?:Train(?:ing)?|Val(?:idation)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*)?$"
+    rf"(?:Train(?:ing)?|Val(?:id(?:ation)?)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*|\s+[-–]\s.*)?$"
 )
 _SURE = re.compile(
     r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: "

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from wheeltapper.sources import HEAD_BYTES, Head, ranked, readings_of, tells
+from wheeltapper.sources import HEAD_BYTES, Head, ranked, readings_of, suits, tells
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources.record import Note, Reading
 
@@ -102,6 +102,7 @@ class Follower:
             head = file.read(HEAD_BYTES)
         known = _File(now, [], head, tried=now.size)
         if resumable(head):
+            loose = False  # a reader of free text found words, and no curve
             for _, reader in ranked(Head(path, now.size, head)):
                 if not takes_tail(reader):
                     if tells(found := getattr(reader, "glance", reader.read)(path)):
@@ -109,10 +110,12 @@ class Follower:
                         return known
                     continue
                 tail = Tail()
-                if tells(found := reader.read(path, tail)):
+                found = reader.read(path, tail)
+                if suits(reader, found, after_loose=loose):
                     known.readings, known.reader, known.tail = found, reader, tail
                     self._mark(path, known, now)
                     return known
+                loose = loose or tells(found)
         known.readings = readings_of(path)
         return known
 

@@ -30,6 +30,7 @@ from wheeltapper.sources import (
     paddle,
     sedd,
     stylegan_ticks,
+    suits,
     yolo_console,
 )
 from wheeltapper.sources._bars import BAR, bar_row
@@ -58,7 +59,9 @@ _MAX_LINE = 4000  # a longer line holds arrays or code, not named numbers
 
 def sniff(head: Head) -> float:
     text = head_text(head)
-    if not text or head.path.suffix.lower() in _NOT_LOGS or text.lstrip()[:1] in ("{", "<"):
+    start = text.lstrip()[:2]
+    # "{'loss': 0.5, ...}" is a dict as Python prints it: the rows of many a log, and no JSON.
+    if not text or head.path.suffix.lower() in _NOT_LOGS or (start[:1] in ("{", "<") and start != "{'"):
         return 0.0
     lines = text.split("\n")[:2000]
     numbered = is_numbered(lines)
@@ -102,7 +105,8 @@ def _known_later(path: Path) -> ModuleType | None:
             claim = float(reader.sniff(window))
             if claim > best[0]:
                 best = (claim, reader)
-    return best[1]
+    found = best[1]
+    return found if found and (not getattr(found, "LOOSE", False) or suits(found, found.read(path))) else None
 
 
 def read_repeated(path: Path, format_name: str, tail: Tail | None = None) -> Reading:
@@ -147,6 +151,8 @@ def _names(row: Row) -> tuple[str, ...]:
 
 def explain(body: str, _line: int) -> Row | None:
     if len(body) > _MAX_LINE or not any(c.isdigit() for c in body) or _MODULE.match(body):
+        return None
+    if "overflow" in body.lower():  # a skipped step tells itself in words: an event
         return None
     if "%|" in body and BAR.search(body):
         return bar_row(body)

@@ -33,7 +33,7 @@ HEADERS = tuple(
 _TEST = re.compile(r"^(?:Test|Val(?:idation)?|Eval)\s*:?\s*\[\s*(?P<inner>\d+)\s*/\s*(?P<per>\d+)\s*\]", re.I)
 _SUMMARY = re.compile(r"^\s*\*+\s*(?=[A-Za-z][\w@.]*\s*:?\s*[-+\d.])")
 _METER = re.compile(
-    rf"(?P<name>[A-Za-z_][\w@/.\-]*(?: (?:mem|lr|acc|loss))?)\s*:?\s+(?P<value>{NUMBER})(?P<unit>%|MB|GB|s|ms)?"
+    rf"(?P<name>[A-Za-z_][\w@/.\-]*(?: (?:mem|lr|acc|loss)|\s+\d{{1,3}}(?=\s+\d+\.\d))?)\s*:?\s+(?P<value>{NUMBER})(?P<unit>%|MB|GB|s|ms)?"
     rf"(?:\s*\(\s*(?P<avg>{NUMBER})(?:%|s|ms)?\s*\))?(?=[\s,;|]|$)"
 )
 _SNIFF = re.compile(

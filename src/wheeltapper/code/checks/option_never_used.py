@@ -17,6 +17,8 @@ and its own modules. It counts as used as soon as any path ends in anything but 
 saved file or the name of a run, or in anything that is not understood. If the whole configuration is
 handed to code outside the program, none of its options is judged.
 
+An option that shapes no training (a device, a number of workers) and that nobody sets is only noted.
+
 When it is wrong
 ----------------
 If another program reads the saved configuration back; if the value is fetched through names built at run
@@ -83,7 +85,7 @@ def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
         *([given.place] if given is not None else []),
         *(u.option.node for u in declared if u is not first),
         *shown[:2],
-        severity="ill" if core and asked else "watch",
+        severity="ill" if core and asked else "watch" if given is not None or words.KNOB.search(name) else "note",
     )
 
 

@@ -25,30 +25,124 @@ import ast
 import re
 from collections.abc import Iterator
 
-from wheeltapper.code.objects import OPTIMIZERS, Part
+from wheeltapper.code.objects import Part, is_known_optimizer
 from wheeltapper.code.program import callee, dotted_name
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
 ID = "params-not-in-optimizer"
+OWN = re.compile(r"Optimizer|^(SGD|Adam\w*)$")
+PRETRAINED = re.compile(r"from_pretrained|load_pretrained|get_peft_model|load_from_checkpoint|load_pretrain", re.I)
 PART = re.compile(
     r"(^|_)(head|fc|classifier|out\w*|last\w*|final\w*|proj\w*|norm|gate|decoder|linear)\d*$", re.IGNORECASE
 )
 
 
 def check(code: Code) -> Iterator[Finding]:
-    made = [p for p in code.made("optimizer") if p.made_by in OPTIMIZERS and p.call.args]
-    if len(made) != 1 or code.program.calls.get("add_param_group"):
+    if code.program.calls.get("add_param_group") or _others(code) or fine_tunes(code):
         return
-    given = _written(code, made[0])
-    members = [dotted_name(c.func).split(".") for c in _calls(given) if callee(c) in ("parameters", "named_parameters")]
-    parts = [names[-2] for names in members if len(names) >= 3 and PART.search(names[-2])]
-    if members and len(parts) == len(members):
-        which = ", ".join(dict.fromkeys(parts))
+    made = [p for p in code.made("optimizer") if is_known_optimizer(code.program, p) and p.call.args]
+    models = {p: _models(code, p) for p in made}
+    for part in made:
+        if not models[part] or any(
+            models[part] & models[other] or not models[other] for other in made if other is not part
+        ):
+            continue  # another optimizer may have the rest of it
+        given = _written(code, part)
+        test = _name_test(code, part, given)
+        members = [
+            dotted_name(c.func).split(".") for c in _calls(given) if callee(c) in ("parameters", "named_parameters")
+        ]
+        parts = [names[-2] for names in members if len(names) >= 3 and PART.search(names[-2])]
+        places: list[ast.AST] = [part.call]
+        if test is not None:
+            which, places = f"only parameters with {ast.unparse(test)}", [part.call, test]
+        elif members and len(parts) == len(members):
+            which = f"the parameters of {', '.join(dict.fromkeys(parts))} only"
+        else:
+            continue
         yield code.finding(
-            ID, f"The optimizer is given the parameters of {which} only: nothing else in the network is trained.",
-            made[0].call, grade="suspected", severity="watch",
+            ID, f"The optimizer is given {which}: nothing else in the network is trained.", *places,
+            grade="suspected", severity="watch",
         )  # fmt: skip
+        return
+
+
+def _models(code: Code, part: Part) -> set[str]:
+    """The networks whose parameters an optimizer is made from, by their first name."""
+    given = _written(code, part)
+    texts = [dotted_name(c.func) for c in _calls(given) if callee(c) in ("parameters", "named_parameters")]
+    if isinstance(given, ast.List) and not given.elts:
+        fills = [
+            c
+            for c in code.program.calls.get("append", [])
+            if code.program.func_of[c] is code.program.func_of[part.call]
+        ]
+        loops = [loop for c in fills if (loop := _loop_over_parameters(code, c)) is not None]
+        texts += [dotted_name(c.func) for loop in loops for c in _calls(loop.iter) if callee(c) == "named_parameters"]
+    return {next((name for name in text.split(".") if name != "self"), "") for text in texts} - {""}
+
+
+def _others(code: Code) -> bool:
+    """Whether the program has an optimizer class of its own, which may have the rest."""
+    return any(
+        OWN.search(base) and name in code.program.calls for name, c in code.program.classes.items() for base in c.bases
+    )
+
+
+def fine_tunes(code: Code) -> bool:
+    """Whether the network begins from trained weights: then what is trained is a matter of intent."""
+    if any(PRETRAINED.search(name) for name in code.program.calls):
+        return True
+    for call in code.program.all_calls():
+        for keyword in call.keywords:
+            if keyword.arg in ("pretrained", "weights") and code.values.value(keyword.value) not in (None, False):
+                return True
+    return False
+
+
+def _name_test(code: Code, part: Part, given: ast.expr) -> ast.expr | None:
+    """The test of a parameter's name that decides alone what the optimizer is given: in a comprehension, or around the only
+    append of the loop that fills the list."""
+    if isinstance(given, ast.ListComp | ast.GeneratorExp) and "named_parameters" in ast.unparse(
+        given.generators[0].iter
+    ):
+        return next((t for t in given.generators[0].ifs if by_name(t)), None)
+    if not isinstance(given, ast.List) or given.elts or not isinstance(part.call.args[0], ast.Name):
+        return None
+    adds = [
+        c for c in code.program.calls.get("append", []) if code.program.func_of[c] is code.program.func_of[part.call]
+    ]
+    loops = {loop for c in adds if (loop := _loop_over_parameters(code, c)) is not None}
+    inside = [c for c in adds if _loop_over_parameters(code, c) is not None]
+    if len(loops) != 1 or len(inside) != 1:
+        return None
+    up: ast.AST | None = code.program.parent(inside[0])
+    while up is not None and up not in loops:
+        if isinstance(up, ast.If) and by_name(up.test):
+            return up.test
+        up = code.program.parent(up)
+    return None
+
+
+def _loop_over_parameters(code: Code, node: ast.AST) -> ast.For | None:
+    up = code.program.parent(node)
+    while up is not None and not isinstance(up, ast.FunctionDef):
+        if isinstance(up, ast.For) and "named_parameters" in ast.unparse(up.iter):
+            return up
+        up = code.program.parent(up)
+    return None
+
+
+def by_name(test: ast.expr) -> bool:
+    """`"head" in name`, `name.startswith("fc.")`: chosen by a name, and not merely left out by it."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Compare(ops=[ast.In()], left=ast.Constant(value=str()), comparators=[ast.Name()]):
+                return not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith")):
+                return not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
+    return False
 
 
 def _written(code: Code, part: Part) -> ast.expr:

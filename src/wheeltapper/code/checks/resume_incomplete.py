@@ -12,9 +12,9 @@ overflow, the average forgets. It looks like a spike after the restart.
 
 How it decides
 --------------
-The saved dictionary names its parts by key, each with a `state_dict()`. The loaded checkpoint is read by key, and
-the optimizer's key is among them (so this is a resume, not a load of weights). A saved key that is read nowhere is
-reported. If the checkpoint is handed on as a whole or read under names built at run time, nothing is said.
+The saved dictionary names its parts by key, each with a `state_dict()` (of an average also its weights). The loaded
+checkpoint is read by key, and the optimizer's key is among them, or a step or epoch that then says where a loop goes on
+(so this is a resume, not a load of weights). A saved key that is read nowhere is reported. If the checkpoint is handed on as a whole or read under names built at run time, nothing is said.
 
 When it is wrong
 ----------------
@@ -33,6 +33,8 @@ from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
 ID = "resume-incomplete"
+POSITIONS = ("epoch", "step", "iter", "iteration", "global_step", "current_iter", "iter_num", "start_epoch")
+WEIGHTS = {"shadow", "weights", "shadow_params", "params", "averaged", "ema_params", "collected_params"}
 RESTORED = ("optimizer", "scheduler", "scaler", "ema")
 
 
@@ -56,7 +58,7 @@ def check(code: Code) -> Iterator[Finding]:
     if not loads:
         return
     read = {key for key in saved if code.program.reads.get(("f", key))}
-    if not any(saved[key][0] == "optimizer" for key in read):
+    if not any(saved[key][0] == "optimizer" for key in read) and not _goes_on(code, loads):
         return
     for key, (kind, node) in saved.items():
         if key not in read and not any(saved[other][0] == kind for other in read):
@@ -67,6 +69,18 @@ def check(code: Code) -> Iterator[Finding]:
                 loads[0],
                 severity="watch" if kind == "scaler" else "ill",
             )
+
+
+def _goes_on(code: Code, loads: list[ast.Call]) -> bool:
+    """Whether a step or an epoch out of the checkpoint says where training goes on."""
+    held = {rest for call in loads for rest in code.flow.trace([(call, "box")]).rests}
+    for key in POSITIONS:
+        for node in code.program.reads.get(("f", key), []):
+            if isinstance(node, ast.Attribute) or _holder(code, node) not in held:
+                continue
+            if any("loop runs" in why for _, why in code.flow.trace([(node, "value")]).acts):
+                return True
+    return False
 
 
 def _holder(code: Code, node: ast.expr) -> Rest | None:
@@ -93,6 +107,8 @@ def saved_states(code: Code) -> dict[str, tuple[str, ast.AST]]:
 
 
 def _state_of(code: Code, value: ast.expr) -> str | None:
+    if isinstance(value, ast.Attribute) and value.attr in WEIGHTS:
+        return "ema" if kind_of(dotted_name(value.value).split(".")[-1], code.parts) == "ema" else None
     for inner in ast.walk(value):
         if isinstance(inner, ast.Call) and callee(inner) == "state_dict" and isinstance(inner.func, ast.Attribute):
             kind = kind_of(dotted_name(inner.func.value).split(".")[-1], code.parts)

@@ -32,7 +32,9 @@ from wheeltapper.finding import Finding
 
 ID = "val-in-train-mode"
 VALIDATION = re.compile(r"(^|_)(val|valid|validation|eval|test|dev)(_|$)|^val|^test_?(loader|dl)", re.I)
-MODES = re.compile(r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\b|\b(ResNet|resnet|VGG|DenseNet|MobileNet|EfficientNet)\w*\(")
+MODES = re.compile(
+    r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\b|\b(ResNet|resnet|VGG|DenseNet|MobileNet|EfficientNet)\w*\("
+)
 
 
 def check(code: Code) -> Iterator[Finding]:

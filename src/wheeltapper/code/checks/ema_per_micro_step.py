@@ -1,0 +1,55 @@
+"""The average is updated at every micro-batch, the weights only once in several.
+
+What it sees
+------------
+An optimizer step under gradient accumulation, and an update of the weight average outside of that condition.
+
+Why it matters
+--------------
+Between two steps the weights stand still: n updates with the same weights make a decay of d one of d to the n. The average forgets n
+times faster than was asked for.
+
+How it decides
+--------------
+The step lies under `% n` with n an accumulation count that is not 1, the update of the average lies in the same loop and under no such
+condition.
+
+When it is wrong
+----------------
+If the decay was chosen for it, or the average itself looks whether a step was made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from wheeltapper.code.conditions import conditional, every, is_accumulation, reachable
+from wheeltapper.code.reading import Code
+from wheeltapper.finding import Finding
+
+ID = "ema-per-micro-step"
+
+
+def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework or code.made("engine"):
+        return
+    for loop in code.loop.batch_loops:
+        steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
+        counts = [every(e, loop) for e in steps]
+        if not steps or any(c is None or not is_accumulation(code, c) for c in counts):
+            continue
+        count = counts[0]
+        if count is None or code.values.number(count) == 1:
+            continue
+        updates = [e for e in code.loop.inside(loop, "ema", "average") if e.loops[-1] is loop and reachable(code, e)]
+        if updates and all(every(e, loop) is None and not conditional(e, loop) for e in updates):
+            yield code.finding(
+                ID,
+                f"The average is updated at every micro-batch and the weights move every {ast.unparse(count)}: it forgets that many "
+                "times faster than its decay says.",
+                updates[0].node,
+                steps[0].node,
+                severity="watch",
+            )
+            return

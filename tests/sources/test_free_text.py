@@ -1,0 +1,117 @@
+"""Logs in the words of their author: which reader has them, and what their lines mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from text_logs import series
+
+from wheeltapper.run.gather import read_runs
+from wheeltapper.run.model import Run
+from wheeltapper.sources import readings_of
+from wheeltapper.sources.record import Reading
+
+
+def one(tmp_path: Path, text: str, name: str = "train.log") -> Reading:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    (reading,) = readings_of(path)
+    return reading
+
+
+def run_of(tmp_path: Path, text: str) -> Run:
+    one(tmp_path, text)
+    (run,) = read_runs(tmp_path / "train.log")
+    return run
+
+
+def test_dicts_as_python_prints_them(tmp_path: Path) -> None:
+    rows = [
+        f"{{'loss': {2.0 - 0.1 * i:.4f}, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': {i // 3 / 100}}}"
+        for i in range(9)
+    ]
+    reading = one(tmp_path, "\n".join(rows))
+    loss = series(reading, "loss")
+    assert loss.clock == "epoch"
+    assert loss.at.tolist() == [0, 0, 0, 0.01, 0.01, 0.01, 0.02, 0.02, 0.02]
+    assert np.isnan(series(reading, "grad_norm").values).all()
+
+
+def test_an_epoch_printed_with_two_digits_is_no_new_launch(tmp_path: Path) -> None:
+    rows = [f"{{'loss': {2.0 - 0.1 * i:.4f}, 'epoch': {i // 3 / 100}}}" for i in range(9)]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert len(run.segments) == 1
+    assert len(run.series["train/loss"]) == 9
+
+
+def test_a_verb_is_no_name(tmp_path: Path) -> None:
+    rows = [
+        f"Epoch {e}, Step {s}, used time {3.5 * e:.2f} (s), avg loss so far is {1.0 / (1 + e):.4f}"
+        for e in range(4)
+        for s in (25, 50)
+    ]
+    rows += [f"Epoch {e}, val loss is {2.0 / (1 + e):.4f}" for e in range(6)]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert "train/loss" in run.series
+    assert "val/loss" in run.series
+    assert not any(s.quantity == "inception_score" for s in run.series.values())
+
+
+def test_a_step_that_begins_anew_with_every_epoch_counts_batches(tmp_path: Path) -> None:
+    rows = [f"Epoch {e}, Step {s}, loss is {1.0 / (1 + e + s / 100):.5f}" for e in range(6) for s in (25, 50, 75)]
+    run = run_of(tmp_path, "\n".join(rows))
+    loss = run.series["train/loss"]
+    assert len(run.segments) == 1
+    assert len(loss) == 18
+    assert np.all(np.diff(loss.at) > 0)
+
+
+def test_a_reader_that_finds_no_curve_lets_the_next_one_try(tmp_path: Path) -> None:
+    rows = ["2020-05-23 19:12:24,208 - main - INFO - Epoch: 1/50 starts with lr 0.001"]
+    rows += [
+        f"2020-05-23 19:13:{i:02},000 - main - INFO - Iter: {100 * i} | Train Loss: {9.0 / (i + 1):.4f} | Dev Loss: {8.0 / (i + 1):.4f} | Dev F1-macro: {0.05 * i:.4f} | *"
+        for i in range(12)
+    ]
+    reading = one(tmp_path, "\n".join(rows))
+    assert len(series(reading, "Dev F1-macro").values) == 12
+
+
+def test_blocks_divided_by_dashes(tmp_path: Path) -> None:
+    rows = []
+    for i in range(1, 6):
+        rows += [f"Epoch: {i}/30", f"Train Loss: {7 / i:.4f} - Train Perplexity: {1500 / i:.2f}"]
+        rows += [f"Valid Loss: {6 / i:.4f} - Valid Perplexity: {690 / i:.2f}", "-" * 30]
+    reading = one(tmp_path, "\n".join(rows))
+    assert len(series(reading, "Valid Loss").values) == len(series(reading, "Train Perplexity").values) == 5
+
+
+def test_what_is_printed_behind_a_bar(tmp_path: Path) -> None:
+    rows = [
+        f"agent train:   0%|          | {i}/2000 [00:0{i}<54:16,  1.63s/it][step={i + 1}] episode={i + 1}.0000 return={-90.5 + i:.4f} length=26.0000"
+        for i in range(9)
+    ]
+    reading = one(tmp_path, "\n".join(rows))
+    found = series(reading, "return")
+    assert found.clock == "step"
+    assert found.at.tolist() == list(range(1, 10))
+    assert found.values[0] == -90.5
+
+
+def test_a_label_between_the_name_of_a_meter_and_its_value(tmp_path: Path) -> None:
+    rows = []
+    for e in range(3):
+        rows += [f"Epoch: [{e}][{i}/20]\tTime 1.1 (1.1)\tLoss {3.0 - e:.4f} ({3.0 - e:.4f})" for i in (0, 10)]
+        rows += [f" * Prec@1     {50.0 + e:.3f} Prec@5 80.394", f" * Prec@1 001 {60.0 + e:.3f} Prec@5 001 78.840"]
+    reading = one(tmp_path, "\n".join(rows))
+    assert series(reading, "Prec@1").values.tolist() == [50, 51, 52]
+    assert series(reading, "Prec@1 001").values.tolist() == [60, 61, 62]
+
+
+def test_an_overflow_is_an_event(tmp_path: Path) -> None:
+    rows = [
+        f"NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: {64 / 2**i}" for i in range(8)
+    ]
+    reading = one(tmp_path, "\n".join(rows))
+    assert not reading.points
+    assert sum(e.count for e in reading.events if e.kind == "overflow") == 8
