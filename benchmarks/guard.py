@@ -237,10 +237,9 @@ def measure(t: Training, seconds: float) -> dict[str, Any]:
     others: dict[str, Callable[[], Any]] = {
         "norm monitor": lambda: monitor(t),
         ".item() loop": lambda: item_loop(t),
-        "histogram hooks": lambda: histograms(t),
-        "detect_anomaly": lambda: anomaly(t),
-        "wandb.watch(all), every step": lambda: wandb_watch(t),
     }
+    if t.run is t.model:  # hooks would compile the model anew, and mostly measure that
+        others |= hooked(t)
     for name, other in others.items():
         try:
             found["over"][name] = slow(t, other)
@@ -249,29 +248,29 @@ def measure(t: Training, seconds: float) -> dict[str, Any]:
     return found
 
 
+def hooked(t: Training) -> dict[str, Callable[[], Any]]:
+    return {
+        "histogram hooks": lambda: histograms(t),
+        "detect_anomaly": lambda: anomaly(t),
+        "wandb.watch(all), every step": lambda: wandb_watch(t),
+    }
+
+
 def slow(t: Training, arm: Callable[[], Any]) -> dict[str, float]:
-    """An arm far from a percent: one entry, two segments of it and of plain in turn, each from idle to idle."""
-    found = []
+    """An arm far from a percent: one segment of it after a step that warms up, and one of plain, from idle to idle."""
     clock = time.perf_counter if t.device.type == "cuda" else time.process_time
-    with arm() as look:
-        for _ in range(3):
-            times = []
+
+    def once(one: Callable[[], Any]) -> float:
+        with one() as look:
+            t.step(look)
             t.idle()
             begun = clock()
             for _ in range(SEGMENT):
                 t.step(look)
             t.idle()
-            times.append(clock() - begun)
-            found.append(times[0])
-    plainly = []
-    for _ in range(3):
-        t.idle()
-        begun = clock()
-        segment(t, lambda: plain(t))
-        t.idle()
-        plainly.append(clock() - begun)
-    ratio = statistics.median(found[1:]) / statistics.median(plainly[1:]) - 1  # the first of each warms up
-    return {"median": ratio}
+            return clock() - begun
+
+    return {"median": once(arm) / statistics.median(once(lambda: plain(t)) for _ in range(3)) - 1}
 
 
 def direct(t: Training) -> dict[str, float]:

@@ -193,7 +193,7 @@ class Optimizer:
 
     def like(self, values: list[float] | torch.Tensor, p: torch.Tensor) -> torch.Tensor:
         """One number a training, shaped to multiply a parameter (convolutions hold them in their first dimension)."""
-        flat = torch.as_tensor(values, dtype=torch.float32)
+        flat = torch.as_tensor(values, dtype=torch.float32, device=p.device)
         return flat.repeat_interleave(p.shape[0] // self.r).view(-1, *[1] * (p.dim() - 1))
 
     def prepare(self) -> None:
