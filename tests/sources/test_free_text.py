@@ -115,3 +115,10 @@ def test_an_overflow_is_an_event(tmp_path: Path) -> None:
     reading = one(tmp_path, "\n".join(rows))
     assert not reading.points
     assert sum(e.count for e in reading.events if e.kind == "overflow") == 8
+
+
+def test_a_position_that_never_moves_is_no_launch_each(tmp_path: Path) -> None:
+    rows = [f"{{'loss': 0.0, 'grad_norm': nan, 'learning_rate': {1e-4 + 1e-5 * i}, 'epoch': 0.0}}" for i in range(9)]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert len(run.segments) == 1
+    assert len(run.series["train/loss"]) == 9

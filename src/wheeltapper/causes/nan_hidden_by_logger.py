@@ -48,6 +48,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     hugging = (case.knobs is not None and case.knobs.dialect.NAME == "hf") or any(
         f.lower().startswith("hf") for f in case.run.formats
     )
+    hugging = hugging or {"loss", "grad_norm", "learning_rate"} <= {s.raw for s in case.run.series.values()}  # its rows, printed
     filtered = case.knob("logging.nan_filter")
     if filtered is False:
         return Excluded("the filter of the logger is off")
@@ -63,6 +64,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         first = int(np.flatnonzero(lost[0].finite)[-1]) + 1
         text = f"the gradient norm is NaN from {lost[0].clock} {lost[0].at[first]:g} to the end, while the logged loss is finite"
         out.append(Evidence(7.0, text, "proof", (lost[0].place(first),)))
+    elif norms and np.isnan(norms[0].values).all() and not np.any(train.values):
+        text = f"the gradient norm is NaN on all {len(norms[0])} rows, and the loss is logged as exactly 0"
+        out.append(Evidence(7.0, text, "proof", (norms[0].place(0),)))
     elif norms and norms[0].finite[-3:].all():
         return Excluded("the gradient norm is finite to the end")
     scored: Series | None = case.get("val_loss")

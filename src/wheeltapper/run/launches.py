@@ -59,8 +59,8 @@ def _falls(at: Floats, values: Floats) -> list[int]:
     first position comes again with another value."""
     steps = np.diff(at)
     again = (steps == 0) & (at[1:] == at[0]) & (values[1:] != values[:-1])
-    if len(at) and np.any(at[np.isfinite(at)] % 1):  # epochs printed with two digits: the first stands on many rows
-        again[:] = False
+    if np.any(at[np.isfinite(at)] % 1) or not np.any(steps):
+        again[:] = False  # epochs printed with two digits: the first stands on many rows, or on all
     spots = np.flatnonzero((steps < 0) | again) + 1
     if not len(spots):
         return []

@@ -61,6 +61,8 @@ def look(
     loss_level = (
         float(np.median(_last_third(loss.values[loss.finite]))) if loss is not None and loss.finite.any() else None
     )
+    if known is None and loss is not None and loss_level is not None and not _steady(loss, loss_level):
+        loss_level = None  # a loss that wanders through ln C is not at it
     classes, how = _classes(known, level, loss_level)
     if classes is None:
         return Clear(f"accuracy ends at {level:.1%}, which is no chance level that its loss would explain")
@@ -111,6 +113,11 @@ def _classes(known: int | None, level: float, loss: float | None) -> tuple[int |
         ):
             return guess, f"about {guess} classes"
     return None, ""
+
+
+def _steady(loss: Series, level: float) -> bool:
+    ends = _last_third(loss.values[loss.finite])
+    return bool(np.median(np.abs(ends - level)) < 2.5 * NEAR_LOG * abs(level))
 
 
 def _trains_at_chance(train: Series | None, accuracy: float) -> bool:

@@ -11,7 +11,7 @@ the overflow is in the forward pass or the gradients truly explode, and no step 
 Exact arithmetic of the scaler: a scale below 1 means that no usable scale exists (the scaler's own
 documentation). A fall of 2^3 within the last half of the record, ending at its lowest, is a collapse; falls
 during the search of the first 50 rows, or single halvings, are how a scaler works (at equilibrium one skip
-per growth interval). A scale of -1, 0 or exactly 1 throughout is a placeholder or a disabled scaler.
+per growth interval). A program that stops because its scale is at the minimum says it itself. A scale of -1, 0 or exactly 1 throughout is a placeholder or a disabled scaler.
 
 ## When it is wrong
 A scaler with another floor or a fixed scale; a record that stops in the middle of a dip.
@@ -27,18 +27,25 @@ A scaler with another floor or a fixed scale; a record that stops in the middle 
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear
-from wheeltapper.run.model import Series
+from wheeltapper.finding import Answer, Clear, Finding, Place, Unknown
+from wheeltapper.run.model import Run, Series
 from wheeltapper.signs import seen, where
 
 ID = "scale-collapse"
 LIVE = True
+STOPPED = re.compile(r"minimum loss scale reached|loss scale already at minimum", re.IGNORECASE)
 FALL = 8.0  # three halvings without recovery; healthy scalers halve once and grow back
 
 
-def look(loss_scale: Series, train_loss: Series | None = None) -> Answer:
+def look(run: Run, loss_scale: Series | None = None, train_loss: Series | None = None) -> Answer:
+    if told := _told(run, train_loss):
+        return told
+    if loss_scale is None:
+        return Unknown("the loss scale is not logged", ("loss scale",))
     good = loss_scale.finite & (loss_scale.values > 0)
     x = loss_scale.values[good]
     if len(x) < 3 or np.all(x == x[0]):
@@ -64,6 +71,21 @@ def look(loss_scale: Series, train_loss: Series | None = None) -> Answer:
             ID, loss_scale, text, severity="ill" if hurt else "watch", grade="is", onset=onset, level=before, last=low
         )
     return Clear(f"the loss scale ends at {low:g}, no collapse")
+
+
+def _told(run: Run, train_loss: Series | None) -> Finding | None:
+    """fairseq and DeepSpeed stop by themselves when no scale is left, and say so."""
+    last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)
+    if last is None:
+        return None
+    words = last.text.strip().splitlines()[-1][:120]
+    text = f"the program stopped itself because no loss scale is left: {words}"
+    if train_loss is not None and len(train_loss):
+        end, place = len(train_loss) - 1, Place(last.file, last.line)
+        return seen(
+            ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(place,), level=1.0, last=1e-4
+        )
+    return Finding(ID, text, "ill", "is", places=(Place(last.file, last.line),))
 
 
 def _loss_rose(loss: Series | None, onset: float) -> bool:

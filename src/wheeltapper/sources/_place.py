@@ -99,6 +99,11 @@ def place(
     return Placed(_points(stands, file), tuple(facts), tuple(notes), anchors)
 
 
+def _stands_still(table: Table, epoch: Floats) -> bool:
+    """'epoch': 0.0 on every row: a fraction printed with too few digits tells no place."""
+    return len(epoch) >= 5 and bool(np.all(epoch == 0)) and table.column("inner") is None and not table.last
+
+
 def _counts_batches(table: Table) -> bool:
     """ "Epoch 3, Step 25": a step that falls whenever the epoch rises counts the batches of the epoch."""
     epoch, step = table.column("epoch"), table.column("step")
@@ -195,7 +200,7 @@ def _stand_on(
     own: dict[ClockName, Floats] = {}
     for clock in _OWN:
         track = table.column(clock)  # type: ignore[arg-type]
-        if track is not None:
+        if track is not None and (clock != "epoch" or not _stands_still(table, track)):
             own[clock] = track
     time = table.column("time")
     if time is not None and "second" not in own:

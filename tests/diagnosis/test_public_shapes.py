@@ -1,0 +1,65 @@
+"""Shapes met in public records, in logs of our own making: what they must be called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wheeltapper.api import diagnose
+from wheeltapper.diagnosis.model import Diagnosis
+
+
+def told(tmp_path: Path, text: str, name: str = "train.log") -> Diagnosis:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    (diagnosis,) = diagnose(tmp_path / name)
+    return diagnosis
+
+
+def ids(diagnosis: Diagnosis) -> set[str]:
+    return {f.id for f in diagnosis.findings if f.severity == "ill"}
+
+
+def test_a_loss_that_moved_by_one_percent_is_no_sign_of_learning(tmp_path: Path) -> None:
+    rows = "epoch,train_loss\n" + "\n".join(f"{i},{0.25 + 0.0022 * 0.9**i:.6f}" for i in range(120))
+    assert told(tmp_path, rows, "metrics.csv").verdict == "cannot-tell"
+
+
+def test_a_loss_of_zero_beside_a_norm_of_nan_is_a_hidden_nan(tmp_path: Path) -> None:
+    rows = [
+        f"{{'loss': 0.0, 'grad_norm': nan, 'learning_rate': {1e-4 + 1e-5 * i}, 'epoch': {i / 50}}}" for i in range(20)
+    ]
+    diagnosis = told(tmp_path, "\n".join(rows))
+    assert diagnosis.verdict == "ill"
+    assert diagnosis.causes[0].id == "nan-hidden-by-logger"
+
+
+def test_no_loss_scale_left(tmp_path: Path) -> None:
+    rows = [
+        f"| epoch {e:03} | loss {9 - 0.1 * e:.3f} | nll_loss {8 - 0.1 * e:.3f} | ppl 99.0 | num_updates {100 * e} | lr 0.0006 | gnorm 0.4 | loss_scale 0.5"
+        for e in range(1, 8)
+    ]
+    rows += [f"| WARNING: overflow detected, setting loss scale to: {0.25 / 2**i}" for i in range(11)]
+    rows += ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>']
+    rows += ["FloatingPointError: Minimum loss scale reached (0.0001). Your loss is probably exploding."]
+    diagnosis = told(tmp_path, "\n".join(rows))
+    assert "scale-collapse" in ids(diagnosis)
+    assert diagnosis.causes[0].id == "fp16-overflow"
+
+
+def test_an_agent_that_never_rises_and_one_that_rises_at_once(tmp_path: Path) -> None:
+    def rows(level: float, later: float) -> str:
+        head = "rollout/ep_rew_mean,rollout/exploration_rate,train/loss,time/total_timesteps\n"
+        lines = []
+        for i in range(300):
+            reward = (level if i < 6 else later) + ((i * 7919) % 13 - 6) * 0.3
+            lines.append(f"{reward:.3f},{max(0.05, 1 - i / 50):.3f},{0.5 + 0.01 * (i % 3):.3f},{100 * (i + 1)}")
+        return head + "\n".join(lines)
+
+    assert "return-never-rose" in ids(told(tmp_path, rows(21.0, 21.0), "progress.csv"))
+    assert told(tmp_path, rows(21.0, 190.0), "progress.csv").verdict == "sound"
+
+
+def test_a_loss_that_wanders_through_ln_c_is_not_at_chance(tmp_path: Path) -> None:
+    values = [0.694, 2.1, 4.7, 3.5, 2.7, 6.5, 3.1, 4.2, 2.9, 3.6, 4.4, 3.53]
+    rows = ["epoch,accuracy,loss,val_accuracy,val_loss"]
+    rows += [f"{i},0.03,0.6932,{0.01 + 0.002 * (i % 3):.4f},{v}" for i, v in enumerate(values)]
+    assert "at-chance" not in ids(told(tmp_path, "\n".join(rows), "training_log.csv"))
