@@ -12,12 +12,15 @@ from wheeltapper.code.checks.lr_scaled_twice import WORLD
 from wheeltapper.code.checks.workers_per_process import processes_of, workers_of
 from wheeltapper.code.conditions import nodes_of, part_reachable
 from wheeltapper.code.horizons import accumulation_of, batch_loop_of, outside_batches, steps_of
+from wheeltapper.code.objects import BY_NAME
 from wheeltapper.code.program import argument
 from wheeltapper.code.reading import Code
 
 
 def code_rows(code: Code, known: set[str]) -> Iterator[Row]:
     """What one training program adds to the table; `known` are the labels that the settings gave already."""
+    yield from _optimizer(code, known)
+    yield from _hand_schedule(code)
     yield from _schedule(code)
     if "average of weights" not in known:
         for average in averages_of(code):
@@ -57,6 +60,39 @@ def settle_batch(rows: list[Row], code: Code) -> list[Row]:
         else row
         for row in rows
     ]
+
+
+def _optimizer(code: Code, known: set[str]) -> Iterator[Row]:
+    """The optimizer as the code makes it, where the settings do not name it."""
+    made = [p for p in code.made("optimizer") if part_reachable(code, p.call)]
+    if len(made) != 1 or made[0].made_by in BY_NAME.values():
+        return
+    call, name = made[0].call, made[0].made_by
+    if "optimizer" not in known:
+        yield Row("optimizer", name, "made in the code", code.program.place(call))
+    for label, keyword in (("learning rate", "lr"), ("weight decay", "weight_decay")):
+        node = argument(call, keyword, 1 if keyword == "lr" else None)
+        value = code.values.number(node)
+        if label not in known and value is not None and node is not None:
+            yield Row(label, f"{value:g}", f"given to {name}", code.program.place(node))
+
+
+def _hand_schedule(code: Code) -> Iterator[Row]:
+    """A rate computed by a function of the program, and how often."""
+    for rule in code.rules:
+        events = [e for e in code.loop.of("rate") if e.loops and e.node in code.program.calls.get(rule.func.name, [])]
+        if not events:
+            continue
+        stepped = {s.loops[-1] for s in code.loop.of("step", "scaler-step") if s.loops}
+        once = all(outside_batches(code, e) and e.loops[-1] not in stepped for e in events)
+        unit = "computed once per epoch" if once else "computed at every step"
+        for label, node in (("warm-up", rule.warmup), ("over", rule.horizon)):
+            if node is not None:
+                number = code.values.number(node)
+                unit += f"; {label} {ast.unparse(node)}" + (f" = {number:,.0f}" if number is not None else "")
+        yield Row(
+            "schedule in the code", f"{rule.kind} by {rule.func.name}()", unit, code.program.place(rule.func.node)
+        )
 
 
 def _schedule(code: Code) -> Iterator[Row]:

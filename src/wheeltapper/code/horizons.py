@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from wheeltapper.code.conditions import conditional, every, inner_guards, is_accumulation, reachable
+from wheeltapper.code.hand_schedules import function_of, rule_of
 from wheeltapper.code.loop import Event
 from wheeltapper.code.objects import Part
 from wheeltapper.code.program import argument, dotted_name
@@ -45,7 +46,11 @@ class Horizon:
     @property
     def counts_epochs(self) -> bool:
         up = [f for f, n in self.factors.items() if n > 0]
-        return bool(up) and any(EPOCHS.search(f) for f in up) and not any(STEPS.search(f) for f in self.factors)
+        words = set(self.factors)
+        if isinstance(self.node, ast.Name | ast.Attribute) and all(f[:1].isdigit() for f in words):
+            up = [dotted_name(self.node).split(".")[-1]]  # the number behind a name says no unit, the name does
+            words = set(up)
+        return bool(up) and any(EPOCHS.search(f) for f in up) and not any(STEPS.search(f) for f in words)
 
 
 def horizon_of(code: Code, part: Part) -> Horizon | None:
@@ -53,6 +58,12 @@ def horizon_of(code: Code, part: Part) -> Horizon | None:
         epochs, per_epoch = argument(part.call, "epochs", 3), argument(part.call, "steps_per_epoch", 4)
         if argument(part.call, "total_steps", 2) is None and epochs is not None and per_epoch is not None:
             return Horizon(part, per_epoch, code.values.factors(epochs) + code.values.factors(per_epoch))
+    if part.made_by == "LambdaLR":
+        func = function_of(code.program, part.call)
+        rule = rule_of(func) if func is not None else None
+        if rule is None or rule.horizon is None:
+            return None
+        return Horizon(part, rule.horizon, code.values.factors(rule.horizon))
     for name, position in LENGTHS.get(part.made_by, ()):
         node = argument(part.call, name, position)
         if node is not None:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from wheeltapper.code.eventful import CLIPS, eventful
 from wheeltapper.code.hand_averages import HandAverage
+from wheeltapper.code.hand_schedules import Rule
 from wheeltapper.code.index import registers, starts
 from wheeltapper.code.objects import Part, kind_of
 from wheeltapper.code.program import Func, Program, callee, dotted_name
@@ -22,7 +23,7 @@ from wheeltapper.code.scripts import children
 
 What = Literal[
     "backward", "step", "scaler-step", "scaler-update", "unscale", "clip", "zero_grad", "schedule", "ema", "eval", "train",
-    "set_epoch", "save", "load", "make", "average",
+    "set_epoch", "save", "load", "make", "average", "rate",
 ]  # fmt: skip
 MAX_DEPTH = 12
 MAX_EVENTS = 5000
@@ -80,8 +81,8 @@ class Loop:
         return list(dict.fromkeys(e.loops[-1] for e in self.backwards))
 
 
-def loop_of(program: Program, parts: list[Part], averages: list[HandAverage]) -> Loop:
-    walker = _Walker(program, parts, averages)
+def loop_of(program: Program, parts: list[Part], averages: list[HandAverage], rules: list[Rule]) -> Loop:
+    walker = _Walker(program, parts, averages, rules)
     walker.block(program.entry.tree.body, {}, (), ())
     if not walker.loop.backwards:
         _walk_uncalled(program, walker, decorated=starts(program.entry))
@@ -132,7 +133,7 @@ def _collect(node: ast.AST, loops: tuple[ast.AST, ...], out: list[tuple[ast.Call
 
 
 class _Walker:
-    def __init__(self, program: Program, parts: list[Part], averages: list[HandAverage]) -> None:
+    def __init__(self, program: Program, parts: list[Part], averages: list[HandAverage], rules: list[Rule]) -> None:
         self.program = program
         self.parts = parts
         self.made = {part.call for part in parts}
@@ -142,7 +143,8 @@ class _Walker:
         self.entered = 0
         self.cut = 0  # functions not entered because they lie too deep
         self.barren: set[tuple[str, frozenset[tuple[str, str]], bool]] = set()  # walked in full, and nothing happened
-        makers = {program.func_of[part.call] for part in parts} | {average.func for average in averages}
+        self.rates = {call for rule in rules for call in program.calls.get(rule.func.name, [])}
+        makers = {program.func_of[call] for call in (*self.made, *self.rates)} | {average.func for average in averages}
         self.eventful = eventful(program, makers)
         self.averages = {average.loop: mark for average in averages if (mark := average.mark) is not None}
         self.calls_inside: dict[ast.expr, list[tuple[ast.Call, tuple[ast.AST, ...]]]] = {}
@@ -308,6 +310,8 @@ class _Walker:
         method = callee(call)
         if call in self.made:
             return "make"
+        if call in self.rates:
+            return "rate"
         if method in CLIPS or (method == "clip_gradients" and call.args):
             return "clip"
         if not isinstance(call.func, ast.Attribute):

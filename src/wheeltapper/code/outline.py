@@ -28,8 +28,8 @@ LIBRARIES = {
     "pytorch_lightning",
     "lightning",
 }
-DYNAMIC = re.compile(r"getattr\(|\.get\([a-z_]+[,)]|\[[a-z_]+\]")
-LOOKS_UP = {"getattr", "hasattr", "split", "isinstance", "get"}
+DYNAMIC = re.compile(r"getattr\(|hasattr\(\w+, [a-z_]+\)|\.get\([a-z_]+[,)]|\[[a-z_]+\]")
+LOOKS_UP = {"getattr", "hasattr", "split", "isinstance", "get", "eval"}
 OF_CONFIG = "@"  # marks a name that was only read as a field of a configuration
 NAMESPACES = {"globals", "locals", "vars", "__dict__", "modules"}
 

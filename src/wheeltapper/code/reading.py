@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wheeltapper.code.flow import Flow
 from wheeltapper.code.hand_averages import HandAverage, hand_averages
+from wheeltapper.code.hand_schedules import Rule, rules_of
 from wheeltapper.code.index import programs_of
 from wheeltapper.code.launch import Given, given_by
 from wheeltapper.code.loop import Loop, loop_of
@@ -61,7 +62,12 @@ class Code:
 
     @cached_property
     def loop(self) -> Loop:
-        return loop_of(self.program, self.parts, self.hand_averages)
+        return loop_of(self.program, self.parts, self.hand_averages, self.rules)
+
+    @cached_property
+    def rules(self) -> list[Rule]:
+        """Functions that compute a learning rate by hand."""
+        return rules_of(self.program)
 
     @cached_property
     def hand_averages(self) -> list[HandAverage]:

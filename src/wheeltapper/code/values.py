@@ -215,11 +215,8 @@ class Values:
                     return tuple(reversed(names))
 
     def default(self, rest: Rest) -> ast.expr | None:
-        for funcs in self.program.functions.values():
-            for func in funcs:
-                if func.scope == rest[1]:
-                    return parameter_default(func, rest[2])
-        return None
+        func = self.program.scopes.get(rest[1])
+        return parameter_default(func, rest[2]) if func is not None else None
 
     # -- sameness -------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ A freeze meant for fine-tuning and left on in training from scratch leaves most 
 
 How it decides
 --------------
-An assignment to `.requires_grad`, or `requires_grad_()`, whose value compares a name. Suspected only.
+An assignment to `.requires_grad` whose value tests a name, outside of functions that are there for freezing, in a program that
+loads no pretrained network. Suspected only.
 
 When it is wrong
 ----------------
@@ -20,28 +21,29 @@ Fine-tuning: then it is what was wanted.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from wheeltapper.code.checks.params_not_in_optimizer import by_name, fine_tunes
 from wheeltapper.code.conditions import nodes_of
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
 ID = "params-frozen"
+MEANT = re.compile(r"freez|lock|trainable|finetun|fine_tun|lora|adapter", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:
+    if fine_tunes(code):
+        return
     for node in nodes_of(code.program, ast.Assign):
         assert isinstance(node, ast.Assign)
-        target = node.targets[0]
-        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _by_name(node.value):
+        target, func = node.targets[0], code.program.func_of[node]
+        if func is not None and MEANT.search(func.name):
+            continue
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and by_name(node.value):
             yield code.finding(
                 ID, f"Only parameters with {ast.unparse(node.value)} are trained; all others are frozen.", node,
                 grade="suspected", severity="watch",
             )  # fmt: skip
             return
-
-
-def _by_name(value: ast.expr) -> bool:
-    """`"last" in name` or `name.startswith("fc.")`."""
-    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-    return any("name" in n.lower() or n in ("n", "k", "key") for n in names)

@@ -16,7 +16,9 @@ The length given to the scheduler is taken apart into factors: with len(loader) 
 epoch count alone it counts epochs. The place of `scheduler.step()` among the loops says what it is stepped by.
 Under accumulation: the length is len(loader) × epochs undivided, or the very number that ends the loop on a
 counter that grows with every micro-batch, while the step lies under the accumulation's condition. In
-Lightning: a length in steps without `"interval": "step"`. Only such provable pairs are reported.
+Lightning: a length in steps without `"interval": "step"`. A rate computed by hand from a counter: the counter it is given is the
+variable of the loop over epochs and its length is named for steps, or it grows with every batch and the length is named
+for epochs. Only such provable pairs are reported.
 
 When it is wrong
 ----------------
@@ -29,7 +31,10 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.code.conditions import nodes_of, part_reachable
+from wheeltapper.code.hand_schedules import Rule
 from wheeltapper.code.horizons import (
+    EPOCHS,
+    STEPS,
     Horizon,
     accumulation_of,
     batch_loop_of,
@@ -39,7 +44,7 @@ from wheeltapper.code.horizons import (
     steps_of,
 )
 from wheeltapper.code.loop import Event
-from wheeltapper.code.program import dotted_name
+from wheeltapper.code.program import argument, dotted_name
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -47,6 +52,7 @@ ID = "scheduler-wrong-unit"
 
 
 def check(code: Code) -> Iterator[Finding]:
+    yield from _by_hand(code)
     for part in code.made("scheduler"):
         horizon = horizon_of(code, part)
         if horizon is None or not part_reachable(code, part.call):
@@ -178,6 +184,54 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
             horizon.part.call,
             horizon.node,
         )
+
+
+def _by_hand(code: Code) -> Iterator[Finding]:
+    """A rate that is a function of a counter, given a counter of another unit than its length."""
+    for rule in code.rules:
+        if rule.horizon is None:
+            continue
+        words = {_last(n) for n in ast.walk(rule.horizon) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)}
+        words |= set(code.values.factors(rule.horizon))
+        in_steps, in_epochs = any(STEPS.search(w) for w in words), any(EPOCHS.search(w) for w in words)
+        for event in code.loop.of("rate"):
+            if event.node not in code.program.calls.get(rule.func.name, []) or in_steps == in_epochs:
+                continue
+            given = _given(rule, event.node)
+            told = None
+            if in_steps and given is not None and _is_epoch(given, event):
+                told = f"counts steps ({ast.unparse(rule.horizon)}) and is given the epoch"
+            elif in_epochs and given is not None and _grows_with_batches(code, given):
+                told = f"counts epochs ({ast.unparse(rule.horizon)}) and is given a count of batches"
+            if told is not None:
+                yield code.finding(
+                    ID, f"The learning rate of {rule.func.name}() {told}.", event.node, rule.horizon
+                )  # fmt: skip
+                return
+
+
+def _given(rule: Rule, call: ast.Call) -> ast.expr | None:
+    params = rule.func.params
+    return argument(call, rule.counter, params.index(rule.counter)) if rule.counter in params else None
+
+
+def _is_epoch(node: ast.expr, event: Event) -> bool:
+    """The variable of the outermost loop, named for epochs, over a range, with a loop over batches inside."""
+    if not isinstance(node, ast.Name) or not event.loops or not EPOCHS.search(node.id):
+        return False
+    outer = event.loops[0]
+    if not isinstance(outer, ast.For) or not isinstance(outer.target, ast.Name) or outer.target.id != node.id:
+        return False
+    return len(event.loops) > 1 or any(isinstance(n, ast.For | ast.While) for s in outer.body for n in ast.walk(s))
+
+
+def _grows_with_batches(code: Code, node: ast.expr) -> bool:
+    """A bare name that grows by one in every turn of a batch loop inside a loop over epochs."""
+    name = _last(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    if not name or EPOCHS.search(name):
+        return False
+    nested = [b.loops[-1] for b in code.loop.backwards if len(b.loops) > 1]
+    return any(name in _micro_counters(code, loop) for loop in nested)
 
 
 def _is_one(node: ast.expr) -> bool:
