@@ -215,14 +215,14 @@ _LOADERS: Mapping[str, tuple[str, str, str]] = {
     "ultralytics": (
         "ultralytics",
         "ultralytics.cfg.get_cfg",
-        "from ultralytics.cfg import get_cfg; import yaml; get_cfg(yaml.safe_load(text))",
+        "from ultralytics.cfg import get_cfg; import yaml; get_cfg(overrides=yaml.safe_load(text))",
     ),
     "hydra": ("omegaconf", "OmegaConf.create", "from omegaconf import OmegaConf; OmegaConf.create(text)"),
     "trainner": (
         "traiNNer",
         "traiNNer's ReduxOptions",
-        "import yaml, msgspec; from traiNNer.utils.redux_options import ReduxOptions; "
-        "msgspec.convert(yaml.safe_load(text), ReduxOptions)",
+        "import msgspec.yaml; from traiNNer.utils.redux_options import ReduxOptions; "
+        "msgspec.yaml.decode(text, type=ReduxOptions, strict=True)",
     ),
 }
 _PLAIN: Mapping[str, tuple[str, str]] = {
