@@ -106,6 +106,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance") and (fell(train) or 0.0) > 0.05:
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
     borne = lr is not None and onset is not None and _borne(lr, onset)
+    if lr is None and train is not None and fell_at is not None:  # not logged: a warm-up seldom takes a third of a run
+        borne = fell_at - float(train.at[0]) > 0.35 * float(train.at[-1] - train.at[0])
     if sudden and any(e.bits < 0 for e in calm) and borne:
         out.append(Evidence(-1.0, "the run had long been calm at this rate and higher ones", "level"))
     else:

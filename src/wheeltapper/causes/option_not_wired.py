@@ -71,6 +71,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     found = case.audited("option-never-used", "config-key-never-read", "scheduler-never-stepped")
     if not found:
         return Excluded("no setting is known to be unwired")
+    asked = [f for f in case.audited("option-never-used") if "asked" in f.numbers and f.grade == "is"]
+    if asked:
+        return [Evidence(7.0, f.summary, "proof", f.places) for f in asked]
     ill = {f.id for f in case.findings if f.severity == "ill"}
     training = [
         f

@@ -42,6 +42,13 @@ EXPLAINS = (
     "stuck-from-start",
     "at-chance",
     "at-prior",
+    "above-start",
+    "collapsed",
+    "constant-metric",
+    "declined-after-peak",
+    "not-finite",
+    "plateau",
+    "spiked",
 )
 PRIOR = -3.5
 TRIAL = "ten steps with the gradient norm of one fixed batch printed: it must not grow"

@@ -137,6 +137,12 @@ RESUME = re.compile(
 )
 
 # The settings a run is known by. Not wired, they make it another run than was declared.
+# What changes the course of the optimisation itself, where it is set to something; accumulation has a check of its own.
+OPTIMISES = re.compile(
+    r"^(lr_?scheduler\w*|scheduler|lr_schedule|(lr_)?warm_?up\w*|\w*_warmup(_steps|_epochs|_ratio)?|grad(ient)?_clip\w*|clip_grad\w*|clip(_norm|_value)?"
+    r"|max_grad_norm|ema_decay|use_ema|weight_decay|momentum)$",
+    re.I,
+)
 CORE = re.compile(
     r"^(lr|learning_rate|base_lr|max_lr|min_lr|lr_?scheduler\w*|scheduler|lr_schedule|(lr_)?warm_?up\w*|\w*_warmup(_steps|_epochs|_ratio)?|grad(ient)?_clip\w*|clip_grad\w*|clip(_norm|_value)?"
     r"|max_grad_norm|ema_decay|use_ema|mixed_precision|use_amp|amp|fp16|bf16|precision|weight_decay|momentum|(train_)?batch_size|(num_|max_)?epochs|max_steps|seed"

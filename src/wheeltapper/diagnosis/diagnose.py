@@ -36,7 +36,7 @@ DECIDES = {
     "milestones-never-reached", "cosine-rises-again", "ema-horizon-too-long", "zero-grad-missing", "clip-before-unscale",
     "val-in-train-mode", "double-softmax", "lr-scaled-twice", "objective-preconditioner-mismatch", "resume-never-loaded",
     "per-rank-sampler-seed", "resize-not-applied", "loss-not-divided", "train-mode-not-restored", "curriculum-longer-than-run",
-    "weight-decay-too-strong", "noise-ends-early",
+    "weight-decay-too-strong", "noise-ends-early", "ema-buffers-not-averaged", "ema-low-precision",
 }  # fmt: skip
 USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot be is not worth a line
 IDLE = -4.0  # bits: proved, and explains nothing of what is seen in the curves; it is told as a finding all the same
@@ -117,8 +117,10 @@ def ask_run(
 
 
 def _as_sign(finding: Finding) -> Finding:
-    """A finding of the audit among the signs; only what DECIDES keeps its severity."""
-    return replace(finding, severity="watch") if finding.severity == "ill" and finding.id not in DECIDES else finding
+    """A finding of the audit among the signs; only what DECIDES keeps its severity. A setting that does nothing decides
+    where it was given for this run and would have steered the optimisation."""
+    decides = finding.id in DECIDES or (finding.id == "option-never-used" and "asked" in finding.numbers)
+    return replace(finding, severity="watch") if finding.severity == "ill" and not decides else finding
 
 
 def _ask_all(

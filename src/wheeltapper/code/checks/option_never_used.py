@@ -50,6 +50,7 @@ LAUNCHER_OPTIONS = {
     "master_port",
     "f",
 }
+NEUTRAL = (None, False, 0, 0.0, "", "0", "0.0", "none", "None", "constant")
 OWNED_UP = re.compile(
     r"deprecat|unused|ignored|no effect|not used|not implemented|legacy|compatib|reserved|todo|placeholder|dummy", re.I
 )
@@ -85,6 +86,7 @@ def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
         *([given.place] if given is not None else []),
         *(u.option.node for u in declared if u is not first),
         *shown[:2],
+        numbers={"asked": 1.0} if given is not None and value not in NEUTRAL and words.OPTIMISES.match(name) else {},
         severity="ill" if core and asked else "watch" if given is not None or words.KNOB.search(name) else "note",
     )
 
