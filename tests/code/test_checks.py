@@ -333,6 +333,7 @@ def test_the_near_miss_is_not(name: str) -> None:
 BY_CASES = {
     "ema-low-precision",
     "ema-per-micro-step",
+    "val-normalised-otherwise",
     "accumulation-not-implemented",
     "best-checkpoint-by-shifting-metric",
     "config-key-never-read",

@@ -49,7 +49,7 @@ def plan_for_made() -> Plan:
     """A plan as `fix` writes it, with the edit named by hand: `made.yaml` is no framework's file."""
     ill = api.judge(run(40, 12))
     assert ill.verdict == "ill"
-    fix: Fix = make_fix(ill)
+    fix: Fix = make_fix(ill, wanted="lr-too-high")  # whichever cause leads: the follow-up is what is tested
     assert fix.plan is not None
     assert [e.knob for e in fix.plan.edits] == ["optimizer.lr"]
     return fix.plan
@@ -114,6 +114,19 @@ def test_the_sign_gone_but_the_promise_broken_is_partial(plan: Plan) -> None:
     assert "the promise is not kept" in result.issues[0].why
 
 
+def test_the_sign_gone_and_the_score_worse_is_refuted(plan: Plan) -> None:
+    """The old run ended at its best here; the new one has no collapse, and a tenth of the score."""
+    worse = msgspec.structs.replace(
+        plan, levels=tuple(msgspec.structs.replace(v, value=60.0) if v.better == "up" else v for v in plan.levels)
+    )
+    new = curve(100)
+    new["eval_top1"] = (1 + (np.asarray(new["eval_top1"]) - 1) / 10).tolist()
+    made = make_run(new, clock="epoch", config=CONFIG.format(lr=0.0006), facts={"total_epochs": 100})
+    (issue,) = followed(made, worse).issues
+    assert issue.status == "REFUTED"
+    assert "worse than it was: val/accuracy" in issue.why
+
+
 def test_without_the_edit_nothing_is_proved(plan: Plan) -> None:
     broken, sound = followed(run(60, 12), plan), followed(run(100), plan)
     assert status(broken) == "OPEN"
@@ -152,7 +165,7 @@ def test_too_early_is_not_yet(plan: Plan) -> None:
 
 def test_a_finished_run_is_judged_however_late_the_plan_looks(plan: Plan) -> None:
     """A rate cut to a twenty-fifth moves the place where the old trouble would come past the end of the run."""
-    issue = plan.issues[0]
+    (issue,) = [issue for issue in plan.issues if issue.how != "open"]
     late = tuple(msgspec.structs.replace(sign, by=412.0) for sign in issue.signs)
     far = msgspec.structs.replace(plan, issues=(msgspec.structs.replace(issue, signs=late),), expected=())
     assert status(followed(run(60, lr=0.0006), far)) == "NOT YET"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,3 +146,13 @@ def test_thousands_of_launches_cost_no_more_than_their_points() -> None:
     assert len(run.segments) == launches
     assert [s.dead_from for s in run.segments[-3:]] == [launches - 2.0, launches - 1.0, None]
     assert sum(len(branch) for branch in run.dead["train/loss"]) == len(at) - len(live)
+
+
+def test_a_bar_that_redraws_its_line_leads_and_keeps_its_epochs() -> None:
+    steps = [4.0 * (i + 1) for i in range(12)]
+    bar = points("loss", steps, [3.0 - 0.1 * i for i in range(12)], "train.out")
+    bar = replace(bar, lines=np.repeat([5, 6], 6), clocks={"epoch": np.repeat([1.0, 2.0], 6)})
+    other = points("train/loss", steps, [3.01 - 0.1 * i for i in range(12)], "run.wandb")
+    lead = run_of(bar, other).series["train/loss"]
+    assert lead.raw == "loss"
+    assert lead.on("epoch") is not None

@@ -199,20 +199,25 @@ def _issue(new: _Seen, issue: Issue, stale: bool) -> IssueCheck:
         return told("OPEN", f"the edit is in the settings and has not taken effect yet: {undone}", True)
     made = ", ".join(f"{e.knob} is {'gone' if e.found is None else e.found}" for e in mine)
     done = f"{made}; " if made else ""
+    dose = not issue.proved and bool(mine) and all(_number(e.wanted) for e in mine)
+    more = ". This refutes the value that was tried; one much further off would show the same" if dose else ""
     for status in ("REFUTED", "PARTIAL", "NOT YET"):
         for verdict, why in verdicts:
-            if verdict != status:
-                continue
-            dose = status == "REFUTED" and not issue.proved and bool(mine) and all(_number(e.wanted) for e in mine)
-            more = ". This refutes the value that was tried; one much further off would show the same" if dose else ""
-            return IssueCheck(issue.cause, issue.title, verdict, f"{done}{why.rstrip('.')}{more}", dose)
+            if verdict == status == "REFUTED":
+                return IssueCheck(issue.cause, issue.title, verdict, f"{done}{why.rstrip('.')}{more}", dose)
+            if verdict == status:
+                return told(verdict, f"{done}{why.rstrip('.')}")
     if not verdicts:
         return told("NOT YET", f"{done}the plan names no sign to look for")
     why = done + "; ".join(why for _, why in verdicts)
     short = new.short()
-    if short is not None and not issue.proved:
-        return told("PARTIAL", f"{why}; but the promise is not kept: {short.what}, and it is {short.saw}")
-    return told("FIXED", why)
+    if short is None or issue.proved:
+        return told("FIXED", why)
+    if new.compared.first == "worse":  # the sign went away, and what matters most with it
+        return IssueCheck(
+            issue.cause, issue.title, "REFUTED", f"{why}; but it is worse than it was: {new.compared.worse[0]}", dose
+        )
+    return told("PARTIAL", f"{why}; but the promise is not kept: {short.what}, and it is {short.saw}")
 
 
 def _number(value: Any) -> bool:

@@ -65,9 +65,7 @@ def look(
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
     fallen = [
-        (s, f)
-        for s, f in falls
-        if f.p < P / len(falls) and (_size(s, f) >= NOTABLE or _overfits(s, f, train_loss))
+        (s, f) for s, f in falls if f.p < P / len(falls) and (_size(s, f) >= NOTABLE or _overfits(s, f, train_loss))
     ]
     if not fallen:
         return Clear("no validation score fell below its best by more than noise and selection explain")
@@ -75,7 +73,9 @@ def look(
     out = []
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
-        ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (only_loss and any(_decent(s) for s in held))
+        ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (
+            only_loss and any(_decent(s) for s in held)
+        )
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
         ill = ill and (_carries(series) or any(_carries(other) for other, _ in fallen))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
@@ -85,7 +85,12 @@ def look(
 def _overfits(series: Series, fall: Fall, train: Series | None) -> bool:
     """A validation loss a tenth above its best, while the training loss of the same kind fell by another third: what is
     learned since the best does not carry over, however large the first gain was."""
-    if train is None or series.better != "down" or series.quantity != train.quantity or fall.drop < OF_VALUE * fall.best:
+    if (
+        train is None
+        or series.better != "down"
+        or series.quantity != train.quantity
+        or fall.drop < OF_VALUE * fall.best
+    ):
         return False
     at = train.on(series.clock)
     good = train.finite & np.isfinite(at) if at is not None else None

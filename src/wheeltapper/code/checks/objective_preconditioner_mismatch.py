@@ -3,7 +3,8 @@
 What it sees
 ------------
 A network wrapper whose `forward` returns the denoised image (x − σF, or c_skip·x + c_out·F), and a loss whose target is
-(clean − c_skip·noisy) / c_out, which is what the raw network F should give.
+(clean − c_skip·noisy) / c_out, which is what the raw network F should give. Or a wrapper of EDM's family (EDMPrecond, VPPrecond,
+VEPrecond, iDDPMPrecond), which returns the denoised image, compared with a target made of the noise or the noisy image.
 
 Why it matters
 --------------
@@ -14,7 +15,8 @@ How it decides
 --------------
 Both forms are found in one program by their shape: a division by `c_out` in the target of a mean-square loss, and a
 forward that returns a combination with the network's output. Suspected: which wrapper is built may be decided at run
-time.
+time. For the wrappers known by name: the noisy image is the clean one plus noise; what the model gives for it is subtracted from,
+or handed to a loss with, something that was computed from the noisy image or the noise. That is a fact.
 
 When it is wrong
 ----------------
@@ -36,7 +38,22 @@ ID = "objective-preconditioner-mismatch"
 PRECONDITIONER = re.compile(r"precond|edm_wrapper|EDMWrapper|VPPrecond|VEPrecond|EDMPrecond", re.I)
 
 
+KNOWN = {"EDMPrecond", "VPPrecond", "VEPrecond", "iDDPMPrecond"}
+LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "MSELoss"}
+
+
 def check(code: Code) -> Iterator[Finding]:
+    made = [c for name in KNOWN for c in code.program.calls.get(name, [])]
+    target = next((t for t in _compared(code) if t is not None), None) if made else None
+    if target is not None:
+        yield code.finding(
+            ID,
+            f"{callee(made[0])} returns the denoised image, and the loss compares it with {ast.unparse(target)}, which is made of the noisy "
+            "image: the network is trained towards another quantity than it is used for.",
+            target,
+            made[0],
+        )
+        return
     targets = [n for n in nodes_of(code.program, ast.BinOp) if _raw_target(n)]
     wrappers = [c for name, calls in code.program.calls.items() if PRECONDITIONER.search(name) for c in calls] + [
         m.node for cls in code.program.classes.values() if (m := cls.methods.get("forward")) and _denoises(m.node)
@@ -51,6 +68,58 @@ def check(code: Code) -> Iterator[Finding]:
             wrappers[0],
             grade="suspected",
         )
+
+
+def _compared(code: Code) -> Iterator[ast.expr | None]:
+    """What the output of the model for a noisy image is compared with, where that is made of the noisy image."""
+    for node in nodes_of(code.program, ast.Assign):
+        assert isinstance(node, ast.Assign)
+        noisy, noise = node.targets[0], _noise_in(node.value)
+        if noise is None or not isinstance(noisy, ast.Name):
+            continue
+        func = code.program.func_of[node]
+        inside = list(ast.walk(func.node if func is not None else code.program.entry.tree))
+        outputs = {n.targets[0].id for n in inside if isinstance(n, ast.Assign) and _model_of(n, noisy.id)}  # type: ignore[attr-defined]
+        for pair in inside:
+            sides = _sides(pair)
+            for output, target in (sides, sides[::-1]) if sides is not None else ():
+                if isinstance(output, ast.Name) and output.id in outputs and isinstance(target, ast.Name):
+                    yield target if _made_of(inside, target.id, {noisy.id, *noise}) else None
+
+
+def _noise_in(value: ast.expr) -> set[str] | None:
+    """The names of the noise in `clean + sigma * noise`; empty where it is drawn on the spot, None where there is none."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add) or not isinstance(value.left, ast.Name):
+        return None
+    names = {n.id for n in ast.walk(value.right) if isinstance(n, ast.Name)}
+    if any(isinstance(n, ast.Call) and callee(n) in ("randn_like", "randn") for n in ast.walk(value.right)):
+        return set()
+    named = {n for n in names if re.fullmatch(r"noise|eps|epsilon|n", n)}
+    return named or None
+
+
+def _model_of(node: ast.Assign, noisy: str) -> bool:
+    call = node.value
+    first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    known = isinstance(call, ast.Call) and bool(re.search(r"net|model|denois|precond", callee(call), re.I))
+    return known and isinstance(node.targets[0], ast.Name) and isinstance(first, ast.Name) and first.id == noisy
+
+
+def _sides(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return node.left, node.right
+    if isinstance(node, ast.Call) and callee(node) in LOSSES and len(node.args) > 1:
+        return node.args[0], node.args[1]
+    return None
+
+
+def _made_of(inside: list[ast.AST], name: str, parts: set[str]) -> bool:
+    made = [
+        n.value
+        for n in inside
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+    ]
+    return len(made) == 1 and any(isinstance(n, ast.Name) and n.id in parts for n in ast.walk(made[0]))
 
 
 def _raw_target(node: ast.AST) -> bool:

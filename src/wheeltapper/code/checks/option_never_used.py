@@ -17,7 +17,8 @@ and its own modules. It counts as used as soon as any path ends in anything but 
 saved file or the name of a run, or in anything that is not understood. If the whole configuration is
 handed to code outside the program, none of its options is judged.
 
-An option that shapes no training (a device, a number of workers) and that nobody sets is only noted.
+What a launch script or a config dictionary sets weighs more than a default that nobody set: that may be a leftover of
+another script, and only the settings a run is known by (its rate, batch, clip, schedule) are then worth a look.
 
 When it is wrong
 ----------------
@@ -36,7 +37,7 @@ from wheeltapper.code import vocabulary as words
 from wheeltapper.code.options import ABSENT, Usage
 from wheeltapper.code.program import argument
 from wheeltapper.code.reading import Code
-from wheeltapper.finding import Finding
+from wheeltapper.finding import Finding, Severity
 
 ID = "option-never-used"
 # Passed by launchers whether or not the program wants them.
@@ -77,8 +78,7 @@ def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
     value = code.values.option(name)
     how = "never read" if not any(u.reads for u in declared) else "shown or saved, and used by nothing"
     told = f" (set to {value})" if given is not None else f" (default {value})" if value not in (None, False) else ""
-    core = bool(words.CORE.match(name))
-    asked = given is not None or first.option.kind == "dict" or first.option.default not in (None, False, 0, "", ABSENT)
+    set_here = given is not None or first.option.kind == "dict"
     return code.finding(
         ID,
         f"{first.option.flag}{told} is declared, {how}: setting it changes nothing.",
@@ -87,8 +87,27 @@ def _finding(code: Code, name: str, declared: list[Usage]) -> Finding:
         *(u.option.node for u in declared if u is not first),
         *shown[:2],
         numbers={"asked": 1.0} if given is not None and value not in NEUTRAL and words.OPTIMISES.match(name) else {},
-        severity="ill" if core and asked else "watch" if given is not None or words.KNOB.search(name) else "note",
+        severity=_severity(code, first, name, set_here),
     )
+
+
+def _severity(code: Code, first: Usage, name: str, set_here: bool) -> Severity:
+    """A setting that somebody made and that shapes training makes another run of it; a default that nobody set may be a
+    leftover of another script, and is worth a look where it is one of those a run is known by."""
+    core = bool(words.CORE.match(name))
+    if set_here:
+        return "ill" if core else "watch"
+    if not core or first.option.default in (None, False, 0, "", ABSENT) or _read_elsewhere(code, first):
+        return "note"
+    return "watch"
+
+
+def _read_elsewhere(code: Code, usage: Usage) -> bool:
+    """A field of a config class that several programs share: one that this program does not come to reads it."""
+    if usage.option.kind != "dataclass":
+        return False
+    fields = (n for n in code.program.func_of if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+    return any(n.attr == usage.option.name for n in fields)
 
 
 def _owned_up(usage: Usage) -> bool:

@@ -43,7 +43,10 @@ def check(code: Code) -> Iterator[Finding]:
         return
     saved = saved_states(code)
     keys = [
-        base for key in saved for r in code.program.reads.get(("f", key), []) if (base := _holder(code, r)) is not None
+        base
+        for key in {*saved, *_beside(code, saved)}
+        for r in code.program.reads.get(("f", key), [])
+        if not isinstance(r, ast.Attribute) and (base := _holder(code, r)) is not None
     ]
     loads = []
     for call in code.program.calls.get("load", []):
@@ -81,6 +84,17 @@ def _goes_on(code: Code, loads: list[ast.Call]) -> bool:
             if any("loop runs" in why for _, why in code.flow.trace([(node, "value")]).acts):
                 return True
     return False
+
+
+def _beside(code: Code, saved: dict[str, tuple[str, ast.AST]]) -> set[str]:
+    """The other keys of the dictionaries that hold a saved state."""
+    out: set[str] = set()
+    for node in nodes_of(code.program, ast.Dict):
+        assert isinstance(node, ast.Dict)
+        keys = {text for k in node.keys if (text := constant_text(k)) is not None}
+        if keys & set(saved):
+            out |= keys
+    return out
 
 
 def _holder(code: Code, node: ast.expr) -> Rest | None:

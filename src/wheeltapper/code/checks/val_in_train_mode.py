@@ -12,7 +12,8 @@ noisier than the model, and validation leaks into its statistics.
 How it decides
 --------------
 There is a training loop and a loop over a loader named for validation, and neither `eval()` nor `train(False)`
-occurs in the program. With dropout or batch norm in the program's own code it is a fact; otherwise suspected, since
+occurs in the program. With dropout or batch norm in the program's own code it is a fact; a network whose layers are all to be seen
+and none of which has a mode needs no eval(); otherwise suspected, since
 a model of layers without modes is unharmed.
 
 When it is wrong
@@ -26,12 +27,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from wheeltapper.code.checks.train_mode_not_restored import trained_models
 from wheeltapper.code.program import callee
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
 ID = "val-in-train-mode"
 VALIDATION = re.compile(r"(^|_)(val|valid|validation|eval|test|dev)(_|$)|^val|^test_?(loader|dl)", re.I)
+MOVES = {"to", "cuda", "cpu", "float", "double", "half"}
 MODES = re.compile(
     r"nn\.(Dropout\w*|BatchNorm\w*|SyncBatchNorm)\b|\b(ResNet|resnet|VGG|DenseNet|MobileNet|EfficientNet)\w*\("
 )
@@ -49,6 +52,8 @@ def check(code: Code) -> Iterator[Finding]:
     loops = validation_loops(code)
     if loops:
         layered = any(MODES.search(s.text) for s in code.program.scripts)
+        if not layered and _all_ours(code):
+            return
         yield code.finding(
             ID,
             "The model is validated without eval(): dropout and batch norm stay in training mode.",
@@ -56,6 +61,26 @@ def check(code: Code) -> Iterator[Finding]:
             grade="is" if layered else "suspected",
             severity="ill" if layered else "watch",
         )
+
+
+def _all_ours(code: Code) -> bool:
+    """Whether every trained network is a class of the program, whose layers can be seen, or of plain torch layers."""
+    made = [value for name in trained_models(code) for value in _made(code, name)]
+    return bool(made) and all(
+        code.program.class_called(v) is not None or code.program.origin(v.func).startswith("torch.nn") for v in made
+    )
+
+
+def _made(code: Code, name: str) -> list[ast.Call]:
+    """The calls that a network of this name comes from, through `.to(device)` and the like."""
+    out = []
+    for rest, values in code.program.writes.items():
+        for value in values if rest[-1] == name else ():
+            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and callee(value) in MOVES:
+                value = value.func.value
+            if isinstance(value, ast.Call):
+                out.append(value)
+    return out
 
 
 def validation_loops(code: Code) -> list[ast.For]:

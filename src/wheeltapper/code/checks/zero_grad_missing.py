@@ -42,7 +42,7 @@ def check(code: Code) -> Iterator[Finding]:
     for loop in dict.fromkeys(e.loops[-1] for e in code.loop.of("step", "scaler-step") if e.loops):
         steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
         name = steps[0].name if steps[0].what == "step" else steps[0].argument
-        others = {n for p in code.made("optimizer") for n in p.names} - {name}
+        others = {n for p in code.made("optimizer") if name not in p.names for n in p.names}
         clears = [e for e in code.loop.inside(loop, "zero_grad") if e.name not in others]
         if not code.loop.inside(loop, "backward") or clears:
             continue
