@@ -119,9 +119,8 @@ def _audit(
     rows: list[Row] = []
     plan = None
     if knobs is not None:
-        length = length_of(knobs, facts)
-        if any(f.id == "accumulation-not-implemented" and f.grade == "is" for f in proved):
-            length = replace(length, declared_accumulation=length.accumulation, accumulation=1.0)
+        not_done = any(f.id == "accumulation-not-implemented" and f.grade == "is" for f in proved)
+        length = length_of(knobs, facts, accumulates=not not_done)
         per_epoch = int(length.steps_per_epoch) if length.steps_per_epoch else None
         planned = planned_lr(
             knobs,
