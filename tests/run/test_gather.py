@@ -96,7 +96,10 @@ def test_event_files_kept_apart_belong_to_the_run_of_the_same_name(tmp_path: Pat
 def test_checkpoints_further_down_that_the_log_names_belong_to_the_run(tmp_path: Path) -> None:
     """results/prior is no folder that every run has; the log says by its path that this run wrote there."""
     lines = [f"step {n}: loss {1 / n:.4f}" for n in range(1, 30)]
-    lines += ["Saved checkpoint to results/prior/net_20.safetensors", "Saved checkpoint to results/prior/net_25.safetensors"]
+    lines += [
+        "Saved checkpoint to results/prior/net_20.safetensors",
+        "Saved checkpoint to results/prior/net_25.safetensors",
+    ]
     (tmp_path / "train.log").write_text("\n".join(lines))
     (tmp_path / "results" / "prior").mkdir(parents=True)
     head = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,3 +146,16 @@ def test_thousands_of_launches_cost_no_more_than_their_points() -> None:
     assert len(run.segments) == launches
     assert [s.dead_from for s in run.segments[-3:]] == [launches - 2.0, launches - 1.0, None]
     assert sum(len(branch) for branch in run.dead["train/loss"]) == len(at) - len(live)
+
+
+def test_a_progress_bar_on_one_line_leads_over_a_longer_name() -> None:
+    """All its rows carry one line number; that is not a name that stands twice on a line."""
+    steps = [float(n) for n in range(0, 40, 4)]
+    bar = points("loss", steps, [3.0 - 0.01 * n for n in range(10)], file="train.out")
+    bar = replace(bar, lines=np.ones(10, dtype=np.int64), clocks={"epoch": np.array(steps) / 10})
+    board = points("train/loss", steps, [2.9 - 0.01 * n for n in range(10)], file="run.wandb")
+    run = run_of(bar, board)
+    assert run.series["train/loss"].raw == "loss"
+    assert "epoch" in run.series["train/loss"].clocks
+    twice = replace(bar, at=np.repeat(steps[:5], 2), lines=np.repeat(np.arange(5), 2), clocks={})
+    assert run_of(twice, board).series["train/loss"].raw == "train/loss"
