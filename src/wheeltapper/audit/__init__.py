@@ -115,7 +115,12 @@ def _audit(
     knobs = read_knobs(settings, run_formats=formats) if settings else None
     problems = [p for p in check_config(trees) if not _read_by_code(p, codes)] if trees else []
     findings = [_from_problem(p) for p in problems]
-    proved = [finding for code in codes for finding in run_checks(code)]
+    proved = []
+    for code in codes:
+        try:
+            proved += list(run_checks(code))
+        except RecursionError:  # the depth of code is bounded; that of calls which call each other is not
+            notes.append(f"{code.program.entry.name}: not checked: its code is nested too deeply to be followed")
     rows: list[Row] = []
     plan = None
     if knobs is not None:
