@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
-from reading_text import code_of, findings_of
+from reading_text import code_of, findings_of, ids
 
 from wheeltapper.code.checks import run_checks
 from wheeltapper.code.reading import read_code
@@ -122,3 +123,52 @@ def test_the_launch_script_gives_the_values() -> None:
     assert code.given["lr"].place.line == 1
     assert code.given["__processes__"].value == 4
     assert code.values.option("lr") == 0.5
+
+
+TRAINS = """
+    import torch
+    from {lib} import run
+    if __name__ == "__main__":
+        run()
+"""
+LIBRARY = """
+    import torch
+    def run():
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in train_loader:
+            optimizer.zero_grad()
+            model(x).backward()
+            optimizer.step()
+"""
+
+
+def test_functions_of_one_name_are_told_apart_by_module() -> None:
+    other = LIBRARY.replace("model(x).backward()", "(-model.loss(x)).backward()")
+    files = {"one_py": LIBRARY, "two_py": other}
+    assert ids(TRAINS.format(lib="one") + "    import two\n", **files) == set()
+    assert ids(TRAINS.format(lib="two") + "    import one\n", **files) == {"loss-negated"}
+
+
+def test_code_nested_too_deeply_is_noted(tmp_path: Path) -> None:
+    chain = " + ".join(f"f({i})" for i in range(1500))
+    (tmp_path / "train.py").write_text(f"{dedent(LIBRARY)}run()\ntotal = {chain}\nprint(total)\n", encoding="utf-8")
+    codes, notes = read_code([tmp_path])
+    assert codes == []
+    assert any("cannot take this file apart" in note.text for note in notes)
+
+
+def test_work_is_bounded_and_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheeltapper.code.index.MAX_WORK", 10)
+    for name in ("train.py", "demo.py", "other.py"):
+        (tmp_path / name).write_text(dedent(LIBRARY) + "run()\n", encoding="utf-8")
+    codes, notes = read_code([tmp_path])
+    assert [Path(c.program.entry.name).name for c in codes] == ["train.py"]  # named for training, so read first
+    assert any("2 more scripts" in note.text for note in notes)
+
+
+def test_a_test_is_no_entry(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("train.py", "tests/test_it.py", "tests/speed.py"):
+        (tmp_path / name).write_text(dedent(LIBRARY) + "run()\n", encoding="utf-8")
+    codes, _ = read_code([tmp_path])
+    assert [Path(c.program.entry.name).name for c in codes] == ["train.py"]

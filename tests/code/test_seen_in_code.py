@@ -220,3 +220,34 @@ def test_a_record_of_settings_is_no_promise() -> None:
                 optimizer.step()
     """
     assert ids(text) == set()
+
+
+RESIZED = """
+class Trainer:
+    def __init__(self):
+        self.size = self.image_size(0)
+        self.start_epoch = 0
+    def resume(self, state):
+        self.start_epoch = state["epoch"]
+        self.size = self.image_size(self.start_epoch)
+    def image_size(self, epoch):
+        return 16 if epoch < 5 else 32
+    def fit(self):
+        for epoch in range(self.start_epoch, 10):
+            size = self.image_size(epoch)
+            if size != self.image_size(epoch - 1):
+                print("now", size)
+                {apply}
+            for x, y in train_loader:
+                optimizer.zero_grad()
+                F.mse_loss(model(F.interpolate(x, self.size)), y).backward()
+                optimizer.step()
+trainer = Trainer()
+trainer.resume(torch.load("x"))
+trainer.fit()
+"""
+
+
+def test_a_size_that_is_announced_and_not_applied() -> None:
+    assert ids(HEAD + RESIZED.format(apply="pass")) == {"resize-not-applied"}
+    assert ids(HEAD + RESIZED.format(apply="self.size = size")) == set()

@@ -148,11 +148,14 @@ def test_thousands_of_launches_cost_no_more_than_their_points() -> None:
     assert sum(len(branch) for branch in run.dead["train/loss"]) == len(at) - len(live)
 
 
-def test_a_bar_that_redraws_its_line_leads_and_keeps_its_epochs() -> None:
-    steps = [4.0 * (i + 1) for i in range(12)]
-    bar = points("loss", steps, [3.0 - 0.1 * i for i in range(12)], "train.out")
-    bar = replace(bar, lines=np.repeat([5, 6], 6), clocks={"epoch": np.repeat([1.0, 2.0], 6)})
-    other = points("train/loss", steps, [3.01 - 0.1 * i for i in range(12)], "run.wandb")
-    lead = run_of(bar, other).series["train/loss"]
-    assert lead.raw == "loss"
-    assert lead.on("epoch") is not None
+def test_a_progress_bar_on_one_line_leads_over_a_longer_name() -> None:
+    """All its rows carry one line number; that is not a name that stands twice on a line."""
+    steps = [float(n) for n in range(0, 40, 4)]
+    bar = points("loss", steps, [3.0 - 0.01 * n for n in range(10)], file="train.out")
+    bar = replace(bar, lines=np.ones(10, dtype=np.int64), clocks={"epoch": np.array(steps) / 10})
+    board = points("train/loss", steps, [2.9 - 0.01 * n for n in range(10)], file="run.wandb")
+    run = run_of(bar, board)
+    assert run.series["train/loss"].raw == "loss"
+    assert "epoch" in run.series["train/loss"].clocks
+    twice = replace(bar, at=np.repeat(steps[:5], 2), lines=np.repeat(np.arange(5), 2), clocks={})
+    assert run_of(twice, board).series["train/loss"].raw == "train/loss"

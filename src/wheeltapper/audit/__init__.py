@@ -115,13 +115,17 @@ def _audit(
     knobs = read_knobs(settings, run_formats=formats) if settings else None
     problems = [p for p in check_config(trees) if not _read_by_code(p, codes)] if trees else []
     findings = [_from_problem(p) for p in problems]
-    proved = [finding for code in codes for finding in run_checks(code)]
+    proved = []
+    for code in codes:
+        try:
+            proved += list(run_checks(code))
+        except RecursionError:  # the depth of code is bounded; that of calls which call each other is not
+            notes.append(f"{code.program.entry.name}: not checked: its code is nested too deeply to be followed")
     rows: list[Row] = []
     plan = None
     if knobs is not None:
-        length = length_of(knobs, facts)
-        if any(f.id == "accumulation-not-implemented" and f.grade == "is" for f in proved):
-            length = replace(length, declared_accumulation=length.accumulation, accumulation=1.0)
+        not_done = any(f.id == "accumulation-not-implemented" and f.grade == "is" for f in proved)
+        length = length_of(knobs, facts, accumulates=not not_done)
         per_epoch = int(length.steps_per_epoch) if length.steps_per_epoch else None
         planned = planned_lr(
             knobs,

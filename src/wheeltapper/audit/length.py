@@ -47,14 +47,16 @@ class Length:
         return None
 
 
-def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
+def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None, *, accumulates: bool = True) -> Length:
+    """`accumulates=False`: the code shows that the accumulation declared is not done, so every micro-batch is an update."""
     known = facts or {}
 
     def number(knob: str, fact: str | None = None) -> float | None:
         told: Any = known[fact].value if fact is not None and fact in known else knobs.value(knob)
         return float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) and told > 0 else None
 
-    batch, accumulation = number("batch.per_device"), number("batch.accumulation") or 1.0
+    batch, declared_accumulation = number("batch.per_device"), number("batch.accumulation") or 1.0
+    accumulation = declared_accumulation if accumulates else 1.0
     world = number("world_size", "world_size") or 1.0
     declared = knobs.get("batch.per_device")
     if world > 1 and declared is not None and declared.note is not None:
@@ -85,4 +87,6 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None) -> Length:
     by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None
     # A limit of steps and a number of epochs: the run ends at whichever comes first.
     totals = [t for t in (limit, by_epochs) if t is not None]
-    return Length(batch, accumulation, world, samples, per_epoch, epochs, min(totals) if totals else None, how)
+    not_done = None if accumulates else declared_accumulation
+    total = min(totals) if totals else None
+    return Length(batch, accumulation, world, samples, per_epoch, epochs, total, how, not_done)

@@ -19,6 +19,7 @@ from wheeltapper.sources.record import Note
 MAX_BYTES = 2_000_000  # a hand-written script of 2 MB does not exist; a generated table of weights does
 MAX_FILES = 500  # beyond this a folder is not "a small repository"; the first 500 in name order are read
 MAX_DEPTH = 12
+MAX_NESTING = 300  # a sum of 300 terms, or as many elifs; Python's own limit of 1,000 frames is not far beyond
 SHARED = {"ctx", "op", "ops"}
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", ".tox", ".venv", "venv", "env", "node_modules", "__pycache__", "site-packages",
@@ -118,14 +119,19 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Every node's parent, level by level; RecursionError where there are more levels than can be climbed down."""
     parents: dict[ast.AST, ast.AST] = {}
-    queue = [tree]
-    for node in queue:
-        below = children(node)
-        for child in below:
-            parents[child] = node
-        queue += below
-    return parents
+    level = [tree]
+    for _ in range(MAX_NESTING):
+        below = []
+        for node in level:
+            for child in children(node):
+                parents[child] = node
+                below.append(child)
+        if not below:
+            return parents
+        level = below
+    raise RecursionError
 
 
 def _parse(path: Path, name: str, text: str, notes: list[Note]) -> Script | None:

@@ -286,9 +286,9 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
 
 
 def _twice_on_a_line(p: Points) -> bool:
-    """Two values for one position on one line; a progress bar that redraws its line moves on."""
-    again = (np.diff(p.lines) == 0) & ((np.diff(p.at) == 0) | (p.clock == "row"))
-    return len(p.lines) > 1 and float(np.mean(again)) > 0.1 and p.rank is None
+    """Twice at one position of one line: a progress bar writes all its rows over one line, each at a position of its own."""
+    again = (np.diff(p.lines) == 0) & (np.diff(p.at) == 0)
+    return bool(len(again)) and float(np.mean(again)) > 0.1 and p.rank is None
 
 
 def _one_story(spellings: dict[tuple[str, str | None, str], list[Points]]) -> dict[Any, list[Points]]:

@@ -34,6 +34,9 @@ ID = "resize-not-applied"
 SIZE = re.compile(r"image_?size|img_?size|resolution|input_?size|crop_?size|get_size", re.I)
 
 
+RESUMED = re.compile(r"start|resume|initial", re.I)
+
+
 def check(code: Code) -> Iterator[Finding]:
     for name, funcs in code.program.functions.items():
         if SIZE.search(name) and any("epoch" in p or "step" in p for f in funcs for p in f.params):
@@ -43,7 +46,10 @@ def check(code: Code) -> Iterator[Finding]:
 def _finding(code: Code, name: str) -> Iterator[Finding]:
     calls = [c for c in code.program.calls.get(name, []) if c.args]
     fixed = [c for c in calls if isinstance(c.args[0], ast.Constant)]
-    moving = [c for c in calls if not isinstance(c.args[0], ast.Constant)]
+    # The size that a resume begins with says nothing of the epochs after it.
+    moving = [
+        c for c in calls if not isinstance(c.args[0], ast.Constant) and not RESUMED.search(ast.unparse(c.args[0]))
+    ]
     if not fixed:
         return
     if not moving:
@@ -56,7 +62,7 @@ def _finding(code: Code, name: str) -> Iterator[Finding]:
                 severity="watch",
             )
         return
-    built = [c for c in fixed if isinstance(code.program.parent(c), ast.Call | ast.keyword)]
+    built = [c for c in fixed if isinstance(code.program.parent(c), ast.Call | ast.keyword | ast.Assign)]
     if len(built) != len(fixed):
         return
     for call in moving:
