@@ -63,3 +63,17 @@ def test_a_loss_that_wanders_through_ln_c_is_not_at_chance(tmp_path: Path) -> No
     rows = ["epoch,accuracy,loss,val_accuracy,val_loss"]
     rows += [f"{i},0.03,0.6932,{0.01 + 0.002 * (i % 3):.4f},{v}" for i, v in enumerate(values)]
     assert "at-chance" not in ids(told(tmp_path, "\n".join(rows), "training_log.csv"))
+
+
+def test_an_accuracy_and_a_loss_that_meet_at_one_third(tmp_path: Path) -> None:
+    rows = ["epoch,train_loss,val_acc,val_loss"]
+    rows += [f"{i},{3.0 - 0.002 * i:.4f},{0.04 + 0.0024 * i:.4f},{1.1 + 0.36 * 0.96**i:.4f}" for i in range(100)]
+    assert "at-chance" not in ids(told(tmp_path, "\n".join(rows), "metrics.csv"))
+
+
+def test_a_certain_policy_has_no_loss(tmp_path: Path) -> None:
+    rows = [
+        f"[step={i + 1}] episode={i + 1}.0000 return={100 + min(i, 60) + (i * 7) % 5:.4f} loss={max(0.0, 1 - i / 50):.4f} entropy=0.0000"
+        for i in range(200)
+    ]
+    assert told(tmp_path, "\n".join(rows)).verdict == "sound"

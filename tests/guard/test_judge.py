@@ -60,7 +60,7 @@ def test_the_level_covers_heavier_tails() -> None:
 
 
 def test_bloom_176b() -> None:
-    """The norms of six steps before a published loss spike: told at the second, four steps before the loss."""
+    """The norms of six steps before a published loss spike: told when they grow, before the loss shows it."""
     judge = Judge(("w",))
     assert quiet(judge, 1000) == []
     logs, losses = [0.2, 1.6, 2.5, 4.4, 6.6, 8.5], [2.20, 2.22, 2.60, 2.24, 2.35, 5.10]
@@ -70,6 +70,17 @@ def test_bloom_176b() -> None:
             told.setdefault(alarm.kind, k)
     assert told["norm-outlier"] < told["precursor"] <= 4
     assert "nonfinite" not in told
+
+
+def test_rare_batches_are_no_precursor() -> None:
+    """Two large norms in a row are two rare batches; three are the weights."""
+    judge = Judge(("w",))
+    quiet(judge, 600)
+    told = [
+        [a.kind for a in judge.step(row(600 + k, 1.0, n))]
+        for k, n in enumerate([60.0, 80.0, 1.0, 90.0, 70.0, 65.0, 60.0])
+    ]
+    assert told == [["norm-outlier"], [], [], ["norm-outlier"], [], ["precursor"], []]
 
 
 def test_a_new_level_is_learned_and_not_skipped_for_ever() -> None:

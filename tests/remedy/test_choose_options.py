@@ -192,6 +192,14 @@ def test_a_file_from_after_the_onset_is_not_called_the_best() -> None:
     assert "after the trouble began" in option.why
 
 
+def test_a_file_of_the_best_evaluation_itself_is_good_whenever_the_loss_broke() -> None:
+    best = BestCheckpoint("ck_40.pt", 40.0, "val/accuracy", 50.0, "saved there", True)
+    scores = {"train_loss": LOSS, "val_acc": [*np.linspace(1.0, 50.0, 41), *([10.0] * 9)]}
+    made = make_run(scores, clock="epoch", config=CONFIG, facts={"total_epochs": 100})
+    found = replace(diagnosis(of=replace(made, checkpoints=saved(40))), best=best)
+    assert options_of(found, choose(found))[0].possible
+
+
 def test_pace_is_that_of_the_wall_clock_without_pauses() -> None:
     at = np.arange(100.0)
     second = 2.0 * at

@@ -86,3 +86,9 @@ def test_names_met_in_public_logs() -> None:
     assert meaning_of("Loss is").quantity == "loss"
     assert meaning_of("IS").quantity == "inception_score"
     assert meaning_of("mean 100 episode reward").part is None
+
+
+def test_a_score_on_held_out_data_is_no_return() -> None:
+    assert meaning_of("val_score").quantity == "score"
+    assert meaning_of("score").quantity == "return"
+    assert meaning_of("rollout/return_history").part is None

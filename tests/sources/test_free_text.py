@@ -122,3 +122,30 @@ def test_a_position_that_never_moves_is_no_launch_each(tmp_path: Path) -> None:
     run = run_of(tmp_path, "\n".join(rows))
     assert len(run.segments) == 1
     assert len(run.series["train/loss"]) == 9
+
+
+def test_boxes_of_the_openai_logger_and_of_stable_baselines(tmp_path: Path) -> None:
+    old = ["Logging to logs"]
+    for i in range(6):
+        old += [
+            "-" * 40,
+            f"| mean 100 episode reward | {20 + i} |",
+            f"| total/steps | {1000 * i} |",
+            "| train/loss_critic | 1.5e+04 |",
+            "-" * 40,
+        ]
+    reading = one(tmp_path, "\n".join(old), "log.txt")
+    found = series(reading, "mean 100 episode reward")
+    assert found.clock == "step"
+    assert found.at.tolist() == [0, 1000, 2000, 3000, 4000, 5000]
+    new = []
+    for i in range(6):
+        new += ["-" * 36, "| rollout/           |          |", f"|    ep_rew_mean     | {22 + i}     |"]
+        new += ["| time/              |          |", f"|    total_timesteps | {2048 * (i + 1)}     |", "-" * 36]
+    reading = one(tmp_path, "\n".join(new), "train.log")
+    assert series(reading, "rollout/ep_rew_mean").at.tolist() == [2048 * (i + 1) for i in range(6)]
+
+
+def test_a_printed_setting_is_no_row(tmp_path: Path) -> None:
+    rows = ["MODEL:", "  IOU_LABELS: [0, -1, 1]", "  NMS_THRESH_TEST: 0.5"] * 9
+    assert not one(tmp_path, "\n".join(rows)).points

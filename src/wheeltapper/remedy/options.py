@@ -96,7 +96,9 @@ def _quick(diagnosis: Diagnosis) -> Option:
     if onset.at is None and broke:  # the run was in trouble from the start, and its score broke later
         onset = _onset_at(min(broke, key=lambda f: f.onset or 0.0))
     spot = None if file is None else position(file, onset.clock, diagnosis.run)
-    if onset.at is not None and spot is not None and spot > onset.at:
+    series = diagnosis.run.series.get(best.metric)
+    scored = best.step is not None and series is not None and series.clock == onset.clock and spot == best.step
+    if onset.at is not None and spot is not None and spot > onset.at and not scored:
         return Option(
             "A", title, False,
             f"the nearest file, {best.path}, is of {onset.clock} {spot:g}, after the trouble began ({onset.words})",

@@ -93,7 +93,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("pesq", "up", None, "", "val"),
     # reinforcement learning
     _q("return", "up", None, "reward r ep_rew_mean rollout_ep_rew_mean eprewmean ep_reward episode_reward "
-       "mean_reward mean_episode_reward mean_100_episode_reward average_reward avg_reward total_reward episodic_return charts_episodic_return eval_mean_reward avg_return average_return episode_return "
+       "mean_reward mean_episode_reward mean_100_episode_reward average_reward avg_reward total_reward return_history episodic_return charts_episodic_return eval_mean_reward avg_return average_return episode_return "
        "score", None),
     _q("episode_length", "neither", None, "l ep_len_mean rollout_ep_len_mean eplenmean ep_len episodic_length", None),
     _q("success", "up", "share", "success_rate rollout_success_rate is_success", None),
@@ -209,6 +209,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         rest = rest[1:]
     if unit == "%" and len(words) == 1 and words[0] in _SPLITS:  # "Train: 41.43% | Val: 40.47%"
         return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
+    if rest == ["score"] and found in ("val", "test"):  # of a competition, not of an episode
+        return Meaning("score", found, None, unit or "share", "up", window)
     if raw in {"P", "R"}:  # YOLO's table; the "r" of a monitor is a return
         return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss

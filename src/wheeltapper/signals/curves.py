@@ -14,6 +14,7 @@ PRIMARY = (
     "accuracy", "map", "map50", "iou", "dice", "psnr", "bleu", "rouge", "f1", "auc", "mcc", "correlation", "wer",
     "cer", "fid", "ssim", "lpips", "return", "success", "error", "rmse", "mae", "mse", "perplexity", "bits", "nll",
     "top5", "map75", "recall", "precision", "kid", "inception_score", "meteor", "cider", "niqe", "dists", "mape",
+    "score",
 )  # fmt: skip
 # Scores that move with a threshold or repeat another: they support a claim, they do not carry one.
 SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}

@@ -67,6 +67,8 @@ def look(
     if classes is None:
         return Clear(f"accuracy ends at {level:.1%}, which is no chance level that its loss would explain")
     best = float(shares.max())
+    if known is None and loss is not None and _met_by_chance(shares, loss, classes):
+        return Clear(f"accuracy rose to {level:.1%}, or the loss was below ln {classes} before: the two meet there by chance")
     # Chance, with room for a data set of a few hundred items and an uneven prior: twice 1/C, or a few points
     # above it where C is small.
     limit = min(2.0 / classes, 1.0 / classes + 0.06)
@@ -113,6 +115,17 @@ def _classes(known: int | None, level: float, loss: float | None) -> tuple[int |
         ):
             return guess, f"about {guess} classes"
     return None, ""
+
+
+def _met_by_chance(shares: np.ndarray[tuple[int], np.dtype[np.float64]], loss: Series, classes: int) -> bool:
+    """The number of classes is only read off the two scores: an accuracy that has been rising, or a loss that was lower
+    while the accuracy never was higher, did not stay at chance nor fall back to it."""
+    third = max(1, len(shares) // 3)
+    level, early = float(np.median(shares[-third:])), float(np.median(shares[:third]))
+    if level > 1.25 * early + 0.01:
+        return True
+    fell = float(shares.max()) > 2 * level  # it had learned, and lost it
+    return not fell and float(np.min(loss.values[loss.finite])) < 0.9 * math.log(classes)
 
 
 def _steady(loss: Series, level: float) -> bool:

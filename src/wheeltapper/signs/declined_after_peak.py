@@ -14,7 +14,8 @@ for having picked the best (p < 1e-3, divided by the number of series looked at)
 from pretrained weights gains little, and loses half of it by chance). From 15 % of the gain it makes the
 run ill, and so does a validation loss 10 % above its best while the training loss fell by another third; when the other validation scores hold a decent level (a share above 30 %) a rising loss stays a
 watch, because a loss that rises while accuracy holds is over-confidence, not a worse model. Fewer than six
-evaluations hardly show their own noise, so only a fall of 45 % of the gain counts there; and a score of a
+evaluations hardly show their own noise, so only a fall of 45 % of the gain counts there, or a loss that rises at every
+evaluation by half while the training loss halves; and a score of a
 part (one class, one size of object), or one that moves with a threshold (precision, recall), counts only
 beside a score of the whole.
 
@@ -46,6 +47,7 @@ LIVE = False
 P = 1e-3
 NOTABLE, ILL = 0.05, 0.15  # shares of the gain; LOG.md 2026-11-16: no healthy record loses 5 %
 DECENT = 0.30
+RISES = 5
 FEW = 6  # evaluations: below, the noise itself is hardly known, and only a large fall counts
 FURTHER = 2 / 3  # what is left of the training loss at the best evaluation
 OF_VALUE = 0.10  # where nothing was gained since the first value, a tenth of the best value
@@ -64,8 +66,11 @@ def look(
     falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
+    runaway = {s.name for s, _ in falls if _runs_away(s, train_loss)}
     fallen = [
-        (s, f) for s, f in falls if f.p < P / len(falls) and (_size(s, f) >= NOTABLE or _overfits(s, f, train_loss))
+        (s, f)
+        for s, f in falls
+        if s.name in runaway or (f.p < P / len(falls) and (_size(s, f) >= NOTABLE or _overfits(s, f, train_loss)))
     ]
     if not fallen:
         return Clear("no validation score fell below its best by more than noise and selection explain")
@@ -73,10 +78,9 @@ def look(
     out = []
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
-        ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (
-            only_loss and any(_decent(s) for s in held)
-        )
+        ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (only_loss and any(_decent(s) for s in held))
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
+        ill = ill or (series.name in runaway and not held)
         ill = ill and (_carries(series) or any(_carries(other) for other, _ in fallen))
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
@@ -85,12 +89,7 @@ def look(
 def _overfits(series: Series, fall: Fall, train: Series | None) -> bool:
     """A validation loss a tenth above its best, while the training loss of the same kind fell by another third: what is
     learned since the best does not carry over, however large the first gain was."""
-    if (
-        train is None
-        or series.better != "down"
-        or series.quantity != train.quantity
-        or fall.drop < OF_VALUE * fall.best
-    ):
+    if train is None or series.better != "down" or series.quantity != train.quantity or fall.drop < OF_VALUE * fall.best:
         return False
     at = train.on(series.clock)
     good = train.finite & np.isfinite(at) if at is not None else None
@@ -99,6 +98,18 @@ def _overfits(series: Series, fall: Fall, train: Series | None) -> bool:
     later = train.values[good & (at >= series.at[fall.best_index])]
     part = max(1, len(later) // 10)
     return len(later) >= FEW and 0 < float(np.median(later[-part:])) < FURTHER * float(np.median(later[:part]))
+
+
+def _runs_away(series: Series, train: Series | None) -> bool:
+    """Too few evaluations for their noise, yet the validation loss rises at each of them, to one and a half times the
+    first and more, while the training loss halves: five rises in a row by chance are one in 120."""
+    x = series.values[series.finite]
+    if train is None or series.better != "down" or series.quantity != train.quantity or not RISES <= len(x) < 2 * FEW:
+        return False
+    y = train.values[train.finite]
+    return bool(
+        len(y) >= RISES and x[0] > 0 and np.all(np.diff(x) > 0) and x[-1] > 1.5 * x[0] and 0 < y[-1] < 0.5 * y[0]
+    )
 
 
 def _carries(series: Series) -> bool:
@@ -165,6 +176,12 @@ CASES = {
     "overfits": {
         "train/loss": [6.0 * 0.9**i + 0.5 * 0.985**i for i in range(80)],
         "val/loss": [*[6.0 * 0.9**i + 1.0 for i in range(40)], *[1.1 + 0.006 * i for i in range(40)]],
+        "clock": "epoch",
+        "expect": "ill",
+    },
+    "runs away": {
+        "train/loss": [0.54, 0.46, 0.31, 0.25, 0.21],
+        "val/loss": [0.75, 0.8, 1.17, 1.36, 1.48],
         "clock": "epoch",
         "expect": "ill",
     },

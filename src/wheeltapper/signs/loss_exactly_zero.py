@@ -10,7 +10,8 @@ switched off.
 ## How it decides
 Exact. The whole loss exactly zero on five rows in a row or more is ill. A component that is zero from the
 first to the last row is ill only if the validation metric is poor as well (best under 5 % of its scale):
-a term that cannot apply (a class loss with one class) is zero in healthy runs too.
+a term that cannot apply (a class loss with one class) is zero in healthy runs too. The loss of a policy is not judged:
+it is zero where the policy has become certain.
 
 ## When it is wrong
 A logger that prints too few digits: a value below its last digit reads as zero. A loss that is clipped at
@@ -28,6 +29,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding
 from wheeltapper.run.model import Run, Series
+from wheeltapper.signals.curves import Task
 from wheeltapper.signs import seen, where
 
 ID = "loss-exactly-zero"
@@ -35,7 +37,9 @@ LIVE = True
 POOR = 0.05
 
 
-def look(run: Run, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
+def look(run: Run, task: Task, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
+    if task.reinforcement:
+        return Clear("the loss of a policy is 0 where the policy is certain")
     losses = [s for s in run.series.values() if s.quantity == "loss" and s.split == "train" and len(s) >= 5]
     out = []
     best = [

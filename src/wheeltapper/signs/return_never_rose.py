@@ -9,8 +9,8 @@ move learns nothing, however busy its losses look.
 
 ## How it decides
 A hundred returns at least, from the beginning of the run (the first lies in its first tenth). Tenths of the run: neither
-the median nor the mean of any later tenth is better than the first by three standard errors and 5 % of its level, nor
-is any tenth better than the first hundredth. It is
+the median nor the mean of any later tenth is better than the first by three standard errors and 2 % of its level, nor
+are the last twentieth, nor is any tenth better than the first hundredth. It is
 ill only where the record shows that it trains (a loss, an entropy, a rate of exploration, or a name that says so): the
 returns of a finished agent at play are as flat. A run that goes on from a checkpoint is not judged. A return that
 starts near its end and only repeats one value is ill as well, unless that value is the best a share can be.
@@ -37,7 +37,7 @@ from wheeltapper.signs import seen
 
 ID = "return-never-rose"
 LIVE = False
-ROWS, BEGIN, LEVEL = 100, 0.1, 0.05
+ROWS, BEGIN, LEVEL = 100, 0.1, 0.02
 TRAINS = {"policy_loss", "value_loss", "entropy", "kl", "loss"}
 
 
@@ -59,6 +59,8 @@ def look(run: Run, val_metrics: tuple[Series, ...], knobs: Knobs | None = None) 
     medians, means = [float(np.median(t)) for t in tenths], [float(np.mean(t)) for t in tenths]
     rose = medians[0] - min(medians[1:]) > max(3 * error, level) or means[0] - min(means[1:]) > max(3 * spread, level)
     early = x[: max(3, len(x) // 100)]  # an agent may learn within the first tenth
+    late = x[-max(3, len(x) // 20) :]
+    rose = rose or medians[0] - float(np.median(late)) > max(3 * error * math.sqrt(len(tenths[0]) / len(late)), level)
     rose = rose or float(np.median(early)) - min(medians) > max(3 * noise.sigma * math.sqrt(share / len(early)), level)
     sign = -1.0 if series.better == "up" else 1.0
     first, last = sign * medians[0], sign * medians[-1]

@@ -54,6 +54,7 @@ _NOT_LOGS = {
     ".cfg", ".ini", ".js", ".c", ".h", ".cpp", ".cu", ".rst", ".tex", ".svg", ".css", ".slurm", ".sbatch", ".lock",
 }  # fmt: skip
 _MODULE = re.compile(r"\s*\(\w+\): \w+\(")  # a line of a printed torch model
+_SETTING = re.compile(r"\s*[A-Z][A-Z0-9_]*: *[\[(]?[-+\d][^A-Za-z=]*$")  # "IOU_LABELS: [0, 1]": a configuration printed
 _MAX_LINE = 4000  # a longer line holds arrays or code, not named numbers
 
 
@@ -151,6 +152,8 @@ def _names(row: Row) -> tuple[str, ...]:
 
 def explain(body: str, _line: int) -> Row | None:
     if len(body) > _MAX_LINE or not any(c.isdigit() for c in body) or _MODULE.match(body):
+        return None
+    if _SETTING.match(body):
         return None
     if "overflow" in body.lower():  # a skipped step tells itself in words: an event
         return None
