@@ -42,6 +42,7 @@ EXPLAINS = (
     "stuck-from-start",
     "at-chance",
     "at-prior",
+    "above-start",
 )
 PRIOR = -3.5
 TRIAL = "ten steps with the gradient norm of one fixed batch printed: it must not grow"
