@@ -33,7 +33,16 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "accumulation-not-done"
 AREA = "batch"
-EXPLAINS = ("diverged", "oscillating", "spiked", "not-finite", "plateau", "declined-after-peak", "lr-off-plan")
+EXPLAINS = (
+    "diverged",
+    "oscillating",
+    "spiked",
+    "not-finite",
+    "plateau",
+    "declined-after-peak",
+    "lr-off-plan",
+    "lr-gone-early",
+)
 PRIOR = -3.0
 TRIAL = "count the optimizer steps of one epoch"
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes import Case, Excluded, proofs
 from wheeltapper.finding import Evidence, Place, Remedy
 
 ID = "ema-low-precision"
@@ -44,6 +44,8 @@ EMA = re.compile(r"(^|[_.\-/])ema($|[_.\-/\d])|averaged?_model|shadow_params", r
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
+    if told := proofs(case, "ema-low-precision"):
+        return told
     decay = case.knob("ema.decay")
     if case.knobs is not None and not decay and not case.knob("ema.enabled"):
         return Excluded("no average of the weights is configured")

@@ -35,7 +35,7 @@ from itertools import groupby
 
 from wheeltapper.code import vocabulary as words
 from wheeltapper.code.options import ABSENT, Usage
-from wheeltapper.code.program import argument
+from wheeltapper.code.program import argument, dotted_name
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding, Severity
 
@@ -95,19 +95,28 @@ def _severity(code: Code, first: Usage, name: str, set_here: bool) -> Severity:
     """A setting that somebody made and that shapes training makes another run of it; a default that nobody set may be a
     leftover of another script, and is worth a look where it is one of those a run is known by."""
     core = bool(words.CORE.match(name))
+    if _used_elsewhere(code, first):
+        return "note"
     if set_here:
         return "ill" if core else "watch"
-    if not core or first.option.default in (None, False, 0, "", ABSENT) or _read_elsewhere(code, first):
-        return "note"
-    return "watch"
+    return "watch" if core and first.option.default not in (None, False, 0, "", ABSENT) else "note"
 
 
-def _read_elsewhere(code: Code, usage: Usage) -> bool:
-    """A field of a config class that several programs share: one that this program does not come to reads it."""
-    if usage.option.kind != "dataclass":
+def _used_elsewhere(code: Code, usage: Usage) -> bool:
+    """A config class or dictionary that several programs share: code that this program does not come to reads it."""
+    program, option = code.program, usage.option
+    if option.kind == "dataclass":
+        name = option.name
+    elif option.kind == "dict" and option.holder is not None:
+        up = program.parent(option.holder)
+        name = dotted_name(up.targets[0]).split(".")[-1] if isinstance(up, ast.Assign) else ""
+    else:
         return False
-    fields = (n for n in code.program.func_of if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
-    return any(n.attr == usage.option.name for n in fields)
+    buried = program.buried()
+    reads = (
+        n for n, f in program.func_of.items() if isinstance(n, ast.Attribute) and f is not None and f.scope in buried
+    )
+    return bool(name) and any(n.attr == name and isinstance(n.ctx, ast.Load) for n in reads)
 
 
 def _owned_up(usage: Usage) -> bool:
