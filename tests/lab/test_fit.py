@@ -38,9 +38,7 @@ def test_other_systems_teach_the_one_left_out() -> None:
 
 def test_shares_are_those_of_the_ranking() -> None:
     one = ITEMS[0]
-    assert shares(one, Weights())[0] == pytest.approx(
-        list(probabilities(one.candidates, one.ill, Weights())[0].values())
-    )
+    assert shares(one, Weights())[0] == pytest.approx(list(probabilities(one.candidates, one.ill, Weights())[0].values()))
 
 
 def test_calibration_error() -> None:

@@ -26,9 +26,7 @@ RECORDS = Path(__file__).resolve().parents[1] / "records"
 def grown() -> list[Path]:
     """Every record of a format that is appended to."""
     out = []
-    for path in sorted(
-        p for p in RECORDS.rglob("*") if p.is_file() and p.suffix not in {".py", ".sh", ".yaml", ".toml"}
-    ):
+    for path in sorted(p for p in RECORDS.rglob("*") if p.is_file() and p.suffix not in {".py", ".sh", ".yaml", ".toml"}):
         data = path.read_bytes()[:65536]
         claim = next(ranked(Head(path, path.stat().st_size, data)), None)
         if claim is not None and takes_tail(claim[1]):
@@ -53,9 +51,7 @@ def told(readings: list[Reading]) -> Any:
     """What was told, in an order of its own: a column that comes to life later comes later."""
     out = sorted((plain(r) for r in readings), key=lambda r: str(r["key"]))
     for reading in out:
-        reading["points"].sort(
-            key=lambda p: str((p["name"], p["split"], p["about"], p["clock"], p["rank"], p["window"]))
-        )
+        reading["points"].sort(key=lambda p: str((p["name"], p["split"], p["about"], p["clock"], p["rank"], p["window"])))
     return out
 
 
@@ -112,9 +108,7 @@ def test_event_files_in_looks(tmp_path_factory: pytest.TempPathFactory, seed: in
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.floats(0, 1), max_size=8), nan=st.booleans(), crlf=st.booleans())
-def test_tables_in_looks(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: list[float], nan: bool, crlf: bool
-) -> None:
+def test_tables_in_looks(tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: list[float], nan: bool, crlf: bool) -> None:
     rng = random.Random(seed)
     end = "\r\n" if crlf else "\n"
     folder = tmp_path_factory.mktemp("tables")
@@ -271,9 +265,7 @@ def test_a_clock_that_goes_back_does_not_matter(tmp_path: Path) -> None:
     assert losses(follower, path)[-1] == 0.5
 
 
-def test_formats_that_are_written_whole_are_read_when_they_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_formats_that_are_written_whole_are_read_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = RECORDS / "hf_state" / "trainer_state.json"
     path, follower = tmp_path / "trainer_state.json", Follower()
     shutil.copy(source, path)

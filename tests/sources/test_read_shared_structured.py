@@ -162,8 +162,6 @@ def test_two_checkpoints_of_one_run_agree(shared_runs: Path) -> None:
 
 
 def test_wandb_summaries(shared_runs: Path) -> None:
-    told = {
-        f.name: f.value for f in one(shared_runs / "nanogpt-wandb-overfit", "wandb-summary.json", "W&B summary").facts
-    }
+    told = {f.name: f.value for f in one(shared_runs / "nanogpt-wandb-overfit", "wandb-summary.json", "W&B summary").facts}
     assert told["summary/val/loss"] == pytest.approx(4.9221, abs=6e-5)
     assert told["summary/iter"] == 5000

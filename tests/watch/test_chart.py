@@ -65,9 +65,7 @@ def test_a_target_and_an_onset() -> None:
     st.lists(st.tuples(anything, anything), max_size=60),
     st.integers(0, 90), st.integers(0, 30), st.booleans(), st.one_of(st.none(), anything),
 )  # fmt: skip
-def test_any_curve_fits_its_place(
-    points: list[tuple[float, float]], width: int, height: int, log: bool, target: float | None
-) -> None:
+def test_any_curve_fits_its_place(points: list[tuple[float, float]], width: int, height: int, log: bool, target: float | None) -> None:
     at = np.array([p[0] for p in points], dtype=float)
     plot = Plot(at, np.array([p[1] for p in points], dtype=float), target=target, log=log, onsets=(0.0,))
     told = lines(plot, width, height)

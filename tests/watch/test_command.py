@@ -42,9 +42,7 @@ def test_a_cron_job_hears_only_what_is_new(tmp_path: Path, capsys: pytest.Captur
     assert once(capsys, str(live.folder), "--state", state)[:2] == (1, "")
 
 
-def test_silence_is_measured_from_call_to_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silence_is_measured_from_call_to_call(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     live, state = Live(tmp_path), str(tmp_path / "state.json")
     live.grow(40)
     for file in live.folder.iterdir():
@@ -55,54 +53,25 @@ def test_silence_is_measured_from_call_to_call(
     live.grow(1)
     assert "it writes again" in once(capsys, *args)[1]
     later = time.time() + 700
-    monkeypatch.setattr(
-        Watcher.__init__, "__kwdefaults__", {**(Watcher.__init__.__kwdefaults__ or {}), "clock": lambda: later}
-    )
+    monkeypatch.setattr(Watcher.__init__, "__kwdefaults__", {**(Watcher.__init__.__kwdefaults__ or {}), "clock": lambda: later})
     assert "nothing was written for 11 min" in once(capsys, *args)[1]
 
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live = Live(tmp_path)
     live.grow(120)
-    code, out, _ = once(
-        capsys,
-        str(live.folder),
-        str(tmp_path / "later"),
-        "--state",
-        str(tmp_path / "s"),
-        "--json",
-        "--target",
-        "val/accuracy=95",
-    )
+    code, out, _ = once(capsys, str(live.folder), str(tmp_path / "later"), "--state", str(tmp_path / "s"), "--json", "--target", "val/accuracy=95")
     told = json.loads(out)
     assert code == 0
     [run] = told["runs"]
-    assert (run["name"], run["verdict"], run["state"], run["at"], run["total"]) == (
-        "exp",
-        "sound",
-        "running",
-        119.0,
-        200.0,
-    )
+    assert (run["name"], run["verdict"], run["state"], run["at"], run["total"]) == ("exp", "sound", "running", 119.0, 200.0)
     assert run["seconds_left"] == pytest.approx(81 * 60)
     assert run["target"]["chance"] < 0.1
     assert told["waiting"][0]["path"].endswith("later")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "{",
-        "[]",
-        '{"version": 7}',
-        '{"version": 1, "ledger": 3, "seen": {}}',
-        '{"version": 1, "ledger": {"signs": {"k": {"i": {"x": 1}}}, "said": {}}, "seen": {}}',
-    ],
-)
-def test_a_state_that_does_not_read_is_written_anew(
-    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 7}', '{"version": 1, "ledger": 3, "seen": {}}', '{"version": 1, "ledger": {"signs": {"k": {"i": {"x": 1}}}, "said": {}}, "seen": {}}'])
+def test_a_state_that_does_not_read_is_written_anew(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live, state = Live(tmp_path), tmp_path / "state.json"
     live.grow(40)
     state.write_text(content)
@@ -137,9 +106,7 @@ def test_the_state_lies_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatc
         (["--once", "--notify", "nonsense"], "wheeltapper[notify]"),
     ],
 )
-def test_wrong_input_is_told_in_words(
-    args: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_input_is_told_in_words(args: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wheeltapper.watch.notify.find_spec", lambda _name: None)
     try:
         code = main(["watch", str(tmp_path), *args])
@@ -197,3 +164,5 @@ def test_the_table_for_who_has_no_textual(tmp_path: Path) -> None:
 def test_lengths_of_time() -> None:
     with pytest.raises(ValueError, match="no length of time"):
         seconds_of("-3m")
+
+

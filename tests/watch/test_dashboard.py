@@ -21,19 +21,9 @@ from wheeltapper.watch.notify import Notifier
 
 
 def drive(
-    watcher: Watcher,
-    play: Callable[[Dashboard, Any], Awaitable[None]],
-    *,
-    size: tuple[int, int] = (120, 40),
-    **how: Any,
+    watcher: Watcher, play: Callable[[Dashboard, Any], Awaitable[None]], *, size: tuple[int, int] = (120, 40), **how: Any
 ) -> Dashboard:
-    app = Dashboard(
-        watcher,
-        interval=how.pop("interval", 30.0),
-        until_done=how.pop("until_done", False),
-        notifier=Notifier([]),
-        **how,
-    )
+    app = Dashboard(watcher, interval=how.pop("interval", 30.0), until_done=how.pop("until_done", False), notifier=Notifier([]), **how)
 
     async def session() -> None:
         async with app.run_test(size=size) as pilot:

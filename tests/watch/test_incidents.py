@@ -10,9 +10,7 @@ from wheeltapper.run.model import Run
 from wheeltapper.watch import Ledger
 
 
-def seen(
-    *ids: str, at: float = 10.0, grade: Grade = "is-p", onset: float = 5.0, severity: Severity = "ill"
-) -> Diagnosis:
+def seen(*ids: str, at: float = 10.0, grade: Grade = "is-p", onset: float = 5.0, severity: Severity = "ill") -> Diagnosis:
     findings = tuple(Finding(id, f"{id} is seen", severity, grade, clock="step", onset=onset) for id in ids)
     run = Run("exp", "/runs/exp", (), {})
     return Diagnosis(run, "ill" if ids else "sound", "", findings=findings, progress=Progress(at=at))
@@ -20,8 +18,7 @@ def seen(
 
 def kinds(ledger: Ledger, *looks: Diagnosis, first: bool = False) -> list[list[str]]:
     return [
-        [f"{i.kind} {i.id}" for i in ledger.judge("k", d, 0.0, name="exp", first=first and not n)]
-        for n, d in enumerate(looks)
+        [f"{i.kind} {i.id}" for i in ledger.judge("k", d, 0.0, name="exp", first=first and not n)] for n, d in enumerate(looks)
     ]
 
 

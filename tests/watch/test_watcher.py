@@ -87,9 +87,7 @@ def test_what_was_watched_is_what_diagnose_reads_when_it_is_over(tmp_path: Path)
     [told] = api.diagnose(live.folder)
     mine = one(watcher).diagnosis
     assert (mine.verdict, mine.headline, mine.findings) == (told.verdict, told.headline, told.findings)
-    assert {n: s.values.tolist() for n, s in mine.run.series.items()} == {
-        n: s.values.tolist() for n, s in told.run.series.items()
-    }
+    assert {n: s.values.tolist() for n, s in mine.run.series.items()} == {n: s.values.tolist() for n, s in told.run.series.items()}
 
 
 def test_a_writer_in_another_thread(tmp_path: Path) -> None:
@@ -170,9 +168,7 @@ def test_a_crash_is_seen_though_no_point_follows(tmp_path: Path) -> None:
     watcher = Watcher([log])
     watcher.look()
     with log.open("a") as file:
-        file.write(
-            'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    step()\nRuntimeError: CUDA error\n'
-        )
+        file.write('Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    step()\nRuntimeError: CUDA error\n')
     new = watcher.look(judge_now=True)
     assert one(watcher).state == "crashed"
     assert [i.kind for i in new] == ["crashed"]
@@ -226,10 +222,7 @@ def test_several_runs_at_once(tmp_path: Path) -> None:
     watcher = Watcher([tmp_path])
     new = watcher.look()
     assert {i.run for i in new if i.kind == "alarm"} == {"bad"}
-    assert {w.run.name: w.diagnosis.verdict for w in watcher.runs.values() if w.diagnosis} == {
-        "good": "sound",
-        "bad": "ill",
-    }
+    assert {w.run.name: w.diagnosis.verdict for w in watcher.runs.values() if w.diagnosis} == {"good": "sound", "bad": "ill"}
 
 
 def test_runs_of_one_name_are_told_apart_and_settings_are_no_run(tmp_path: Path) -> None:

@@ -48,9 +48,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     hugging = (case.knobs is not None and case.knobs.dialect.NAME == "hf") or any(
         f.lower().startswith("hf") for f in case.run.formats
     )
-    hugging = hugging or {"loss", "grad_norm", "learning_rate"} <= {
-        s.raw for s in case.run.series.values()
-    }  # its rows, printed
+    hugging = hugging or {"loss", "grad_norm", "learning_rate"} <= {s.raw for s in case.run.series.values()}  # its rows, printed
     filtered = case.knob("logging.nan_filter")
     if filtered is False:
         return Excluded("the filter of the logger is off")

@@ -62,18 +62,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     fitting = actions.add_parser("fit", help="measure the weights of evidence on a labelled set; test them on others")
     fitting.add_argument("corpus", metavar="DIR", help="the set to fit on")
     fitting.add_argument("--test", nargs="*", default=[], metavar="DIR", help="sets of other seeds or sizes to test on")
-    fitting.add_argument(
-        "-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)"
-    )
+    fitting.add_argument("-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)")
     show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
     show.add_argument("corpus", metavar="DIR")
-    show.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="gallery.html",
-        help="default: gallery.html; a name in .md gives a small Markdown page",
-    )
+    show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html; a name in .md gives a small Markdown page")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,8 +75,7 @@ def run(args: argparse.Namespace) -> int:
         "rerun": run_again,
         "corpus": run_corpus,
         "score": run_score,
-        "fit": run_fit,
-        "gallery": run_gallery,
+        "fit": run_fit, "gallery": run_gallery,
     }
     return actions[args.action](args)
 

@@ -16,22 +16,7 @@ from wheeltapper import __version__
 from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
-COMMANDS = (
-    "show",
-    "diagnose",
-    "trial",
-    "fix",
-    "followup",
-    "lessons",
-    "watch",
-    "check",
-    "schedule",
-    "compare",
-    "explain",
-    "list",
-    "replay",
-    "lab",
-)
+COMMANDS = ("show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "schedule", "compare", "explain", "list", "replay", "lab")
 
 SOUND, ERROR = 0, 2
 STOPPED, PIPE_CLOSED = 130, 141  # as a shell reports SIGINT and SIGPIPE

@@ -54,10 +54,7 @@ def _siblings(tree: ConfigTree, section: Path) -> list[Leaf]:
     out = [
         leaf
         for leaf in tree
-        if leaf.path
-        and leaf.path[:-1] == section
-        and isinstance(leaf.path[-1], str)
-        and "by <<" not in (leaf.note or "")
+        if leaf.path and leaf.path[:-1] == section and isinstance(leaf.path[-1], str) and "by <<" not in (leaf.note or "")
     ]
     return out[::-1][:8]
 

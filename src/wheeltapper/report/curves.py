@@ -241,11 +241,7 @@ def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str
             at = series.moved(finding.onset, cast(ClockName, finding.clock or clock), clock)
             if at is None:
                 continue
-            end = (
-                None
-                if finding.end is None
-                else series.moved(finding.end, cast(ClockName, finding.clock or clock), clock)
-            )
+            end = None if finding.end is None else series.moved(finding.end, cast(ClockName, finding.clock or clock), clock)
             last = series.on(clock)
             if finding.end is None and last is not None:
                 end = float(last[-1])

@@ -45,9 +45,7 @@ def learned(
             continue
         k = max(1, len(x) // 10)
         sign = -1.0 if series.better == "up" else 1.0
-        early = (
-            k if series.quantity != "return" else min(k, max(3, len(x) // 100))
-        )  # an agent may learn within the first tenth
+        early = k if series.quantity != "return" else min(k, max(3, len(x) // 100))  # an agent may learn within the first tenth
         start, end = float(np.median(x[:early])), float(np.median(x[-k:]))
         spread = max(noise_of(x).sigma / np.sqrt(early), 1e-9 * abs(start))
         size = max(abs(start), abs(end))

@@ -82,7 +82,9 @@ def _told(run: Run, train_loss: Series | None) -> Finding | None:
     text = f"the program stopped itself because no loss scale is left: {words}"
     if train_loss is not None and len(train_loss):
         end, place = len(train_loss) - 1, Place(last.file, last.line)
-        return seen(ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(place,), level=1.0, last=1e-4)
+        return seen(
+            ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(place,), level=1.0, last=1e-4
+        )
     return Finding(ID, text, "ill", "is", places=(Place(last.file, last.line),))
 
 

@@ -53,9 +53,7 @@ def bar_row(body: str, *, bare: bool = False) -> Row | None:
                     step.append(field_of(pair, "total", role="total_steps"))
             else:
                 values.append(field_of(pair, "value", pair["name"], unit=pair["unit"]))
-    if (
-        not values and not step and found.end() < len(body)
-    ):  # what was printed while the bar stood still: "...1.2s/it] loss 0.3"
+    if not values and not step and found.end() < len(body):  # what was printed while the bar stood still: "...1.2s/it] loss 0.3"
         after = place_of(body, found.end())
         values = loose_pairs(body, found.end(), after)
         if values:

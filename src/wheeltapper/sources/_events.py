@@ -126,14 +126,14 @@ _PATTERNS: tuple[tuple[EventKind, tuple[str, ...]], ...] = (
     )),
 )  # fmt: skip
 _KINDS: tuple[tuple[EventKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile("|".join(patterns), re.IGNORECASE)) for kind, patterns in _PATTERNS
+    (kind, re.compile("|".join(patterns), re.IGNORECASE))
+    for kind, patterns in _PATTERNS
 )
 _NOT_EVENTS = re.compile(
     r"Namespace\(|^\s*[\[{(]?\s*['\"]\w+['\"]\s*:|^\s*#|^\+ |^\s*[\w.]+ *=|^\s*[\w.-]+ *\.{3,} "
     r"|(?:\w+=\S+,? ){5}|\bprint\w*\(|\braise \w|^\s*(?:def|class|import|from"
     r"|if|for|while|return|assert|elif|with)\b.*[:)]$"
-    r"|\btokenizer\b|\bvocab\w*\b|validation images"
-)
+    r"|\btokenizer\b|\bvocab\w*\b|validation images")
 _KEY_VALUE = re.compile(r"^\s*[\w./-]+\s*: *[\w.\-+'\"\[~/]*\s*$")
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<where>.*))?')

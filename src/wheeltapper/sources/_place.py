@@ -193,7 +193,9 @@ def _close_epochs(stands: list[_Stand], first: int, length: float | None) -> Non
             s.clocks["step"] = (s.at - first + 1) * length
 
 
-def _stand_on(stand: _Stand, first: int, per_epoch: float | None, bounded: bool, lengths: dict[float, float]) -> None:
+def _stand_on(
+    stand: _Stand, first: int, per_epoch: float | None, bounded: bool, lengths: dict[float, float]
+) -> None:
     table = stand.table
     own: dict[ClockName, Floats] = {}
     for clock in _OWN:

@@ -38,8 +38,7 @@ _BLOCK = re.compile(
 )
 _SURE = re.compile(
     r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: "
-    r"|^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss",
-    re.M | re.I,
+    r"|^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss", re.M | re.I
 )
 _LIKELY = re.compile(
     r"^.{0,60}?\bEpochs?\s*[:#]?\s*[\[(]?\d+(?:\s*(?:/|of)\s*\d+)?[\])]?\s*[:|,;\-–]?\s+\S*.*"

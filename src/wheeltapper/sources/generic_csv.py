@@ -39,10 +39,8 @@ def _numbers_between_blanks(rows: list[str]) -> bool:
     """A table cut by blanks is only believed if nothing but numbers follows its first line."""
     width = len(rows[0].split())
     body = [row.split() for row in rows[1:]]
-    return (
-        width > 1
-        and len(body) > 1
-        and all(len(row) == width and all(number(cell) is not None for cell in row) for row in body)
+    return width > 1 and len(body) > 1 and all(
+        len(row) == width and all(number(cell) is not None for cell in row) for row in body
     )
 
 

@@ -78,7 +78,9 @@ def read(path: Path) -> list[Reading]:
     at = step if step is not None else epoch if epoch is not None else table.lines.astype(float)
     others: dict[ClockName, Floats] = {"epoch": epoch} if epoch is not None and clock == "step" else {}
     points = table.points(clock, at, others, skip={"step", "epoch"}, stated=_stated)
-    facts = [Fact(name, state[key], file) for key, name in FACTS.items() if state.get(key) not in (None, 0, -1, "")]
+    facts = [
+        Fact(name, state[key], file) for key, name in FACTS.items() if state.get(key) not in (None, 0, -1, "")
+    ]
     facts += [Fact(f"summary/{key}", value, file) for key, value in summary.items()]
     facts += _per_epoch(state, file)
     reading = table.reading(FORMAT, points, facts=facts, configs=_settings(state, text, file), notes=notes)
@@ -161,7 +163,9 @@ def _settings(state: dict[str, Any], text: str, file: str) -> list[ConfigTree]:
     if not told:
         return []
     line = {key: text.count("\n", 0, text.rfind(f'"{key}"')) + 1 for key in told}
-    leaves = tuple(leaf for key in told for leaf in parse_json(Source(json.dumps({key: told[key]}), file, line[key])))
+    leaves = tuple(
+        leaf for key in told for leaf in parse_json(Source(json.dumps({key: told[key]}), file, line[key]))
+    )
     return [ConfigTree(file, "state", leaves, kind="trainer state")]
 
 

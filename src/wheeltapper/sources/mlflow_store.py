@@ -129,7 +129,8 @@ def _points(table: Table, about: str | None = None) -> tuple[Points, ...]:
     if about is None:
         return points
     return tuple(
-        Points(p.name, p.values, p.at, p.clock, p.file, p.lines, p.clocks, about=about, window=p.window) for p in points
+        Points(p.name, p.values, p.at, p.clock, p.file, p.lines, p.clocks, about=about, window=p.window)
+        for p in points
     )
 
 

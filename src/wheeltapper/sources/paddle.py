@@ -39,8 +39,7 @@ _PAIR = re.compile(
 )
 _SNIFF = re.compile(
     r"pp(?:det|gan|ocr|cls|seg)[\w.]* INFO:|^.{0,60}\[Train\]\[Epoch \d+/\d+\]\[Iter: "
-    r"|\[TRAIN\] epoch: \d+, iter: \d+/\d+",
-    re.M,
+    r"|\[TRAIN\] epoch: \d+, iter: \d+/\d+", re.M
 )
 _ROLES: dict[str, Role] = {
     "epoch": "epoch",

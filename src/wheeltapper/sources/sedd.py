@@ -16,8 +16,12 @@ from wheeltapper.sources.record import Reading
 
 FORMAT = "SEDD log"
 
-_STEP = re.compile(rf"^step: (?P<step>[\d,]*\d), (?P<name>(?P<kind>training|evaluation)_loss): (?P<value>{NUMBER})\s*$")
-_EPOCH = re.compile(rf"Epoch (?P<epoch>\d+) completed\.?\s*(?P<name>Average loss): (?P<value>{NUMBER})")
+_STEP = re.compile(
+    rf"^step: (?P<step>[\d,]*\d), (?P<name>(?P<kind>training|evaluation)_loss): (?P<value>{NUMBER})\s*$"
+)
+_EPOCH = re.compile(
+    rf"Epoch (?P<epoch>\d+) completed\.?\s*(?P<name>Average loss): (?P<value>{NUMBER})"
+)
 _VAL = re.compile(rf"(?P<name>Validation loss) at step (?P<step>[\d,]*\d): (?P<value>{NUMBER})")
 _SNIFF = re.compile(r"step: [\d,]+, (?:training|evaluation)_loss: |Epoch \d+ completed\.? *Average loss: ")
 

@@ -256,7 +256,9 @@ def _environment(body: bytes) -> dict[str, str]:
     return told
 
 
-def _clocks(table: Table, step_metrics: Iterable[str]) -> tuple[ClockName, Floats, dict[ClockName, Floats], set[str]]:
+def _clocks(
+    table: Table, step_metrics: Iterable[str]
+) -> tuple[ClockName, Floats, dict[ClockName, Floats], set[str]]:
     others: dict[ClockName, Floats] = {}
     used = {"_step"}
     when = table.column("_timestamp")

@@ -1,9 +1,9 @@
 """Follows live runs from outside: looks at what they write, judges the growing record, says what is new.
 
-from wheeltapper.watch import Watcher
-watcher = Watcher(["runs/exp1"])
-for incident in watcher.look():
-    print(incident.line)
+    from wheeltapper.watch import Watcher
+    watcher = Watcher(["runs/exp1"])
+    for incident in watcher.look():
+        print(incident.line)
 """
 
 from __future__ import annotations

@@ -170,9 +170,7 @@ def _curve(dots: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> None:
         if before is not None:
             x0, y0 = before
             n = max(column - x0, abs(int(here[0]) - y0)) + 1
-            dots[
-                np.linspace(y0, int(here[0]), n).round().astype(int), np.linspace(x0, column, n).round().astype(int)
-            ] = True
+            dots[np.linspace(y0, int(here[0]), n).round().astype(int), np.linspace(x0, column, n).round().astype(int)] = True
         before = (column, int(here[-1]))
 
 

@@ -39,14 +39,7 @@ from wheeltapper.watch.watcher import Watched, Watcher, main_series
 
 COLORS = {"sound": "#3fb950", "ill": "#f85149", "cannot-tell": "#d29922"}
 LIGHT_COLORS = {"sound": "#1a7f37", "ill": "#cf222e", "cannot-tell": "#9a6700"}
-KIND_STYLE = {
-    "alarm": "ill",
-    "crashed": "ill",
-    "silent": "cannot-tell",
-    "withdrawn": "sound",
-    "finished": "sound",
-    "target": "sound",
-}
+KIND_STYLE = {"alarm": "ill", "crashed": "ill", "silent": "cannot-tell", "withdrawn": "sound", "finished": "sound", "target": "sound"}
 MOST_INCIDENTS = 200
 WIDE = 100  # columns below which the list of runs is narrow
 TWO_CHARTS = 26  # lines of screen below which one chart is shown
@@ -224,11 +217,7 @@ class Dashboard(App[None]):
         self._draw_top()
         self._draw_list()
         self._draw_detail()
-        said = (
-            Text("\n").join(self._line(i) for i in reversed(self._said))
-            if self._said
-            else Text("nothing has happened yet", style="dim")
-        )
+        said = Text("\n").join(self._line(i) for i in reversed(self._said)) if self._said else Text("nothing has happened yet", style="dim")
         self.query_one("#said", Static).update(said)
 
     def _ordered(self) -> list[str]:
@@ -294,16 +283,8 @@ class Dashboard(App[None]):
         head.append(f"  {clean(run.name, 80)}", style="bold")
         if told:
             head.append(f"\n{clean(told.headline, 300)}")
-            if (
-                told.verdict == "ill"
-                and told.causes
-                and told.causes[0].probability > 0.5
-                and told.causes[0].id != SOMETHING_ELSE
-            ):
-                head.append(
-                    f"\nMost likely: {clean(told.causes[0].title)} ({100 * told.causes[0].probability:.0f} %)",
-                    style="italic",
-                )
+            if told.verdict == "ill" and told.causes and told.causes[0].probability > 0.5 and told.causes[0].id != SOMETHING_ELSE:
+                head.append(f"\nMost likely: {clean(told.causes[0].title)} ({100 * told.causes[0].probability:.0f} %)", style="italic")
         verdict.update(head)
         facts.update(self._facts(run))
         curves = curves_of(run, self._goal_series(run))
@@ -328,18 +309,11 @@ class Dashboard(App[None]):
         line = Text("   ").join(_cell(name, value) for name, value in cells)
         target = self._watcher.target
         if target is not None:
-            line.append("\n").append(
-                _cell(f"chance of {clean(target.name, 24)} {num(target.value)}:", run.chance(target)[1])
-            )
+            line.append("\n").append(_cell(f"chance of {clean(target.name, 24)} {num(target.value)}:", run.chance(target)[1]))
         elif isinstance(run.outlook, Forecast):
             last = len(run.outlook.at) - 1
             words = f"{num(run.outlook.middle[last])} ({num(run.outlook.low[last])} to {num(run.outlook.high[last])})"
-            line.append("\n").append(
-                _cell(
-                    f"expected {clean(run.outlook.series, 24)} at {position(run.outlook.at[last], run.outlook.clock)}:",
-                    words,
-                )
-            )
+            line.append("\n").append(_cell(f"expected {clean(run.outlook.series, 24)} at {position(run.outlook.at[last], run.outlook.clock)}:", words))
         elif isinstance(run.outlook, Unknown):
             line.append(f"\nno forecast: {clean(run.outlook.why, 120)}", style="dim")
         return line

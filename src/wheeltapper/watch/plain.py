@@ -80,11 +80,7 @@ def overview(watcher: Watcher) -> RenderableType:
         table.add_column(column, no_wrap=column not in ("run", "headline"), overflow="fold")
     for run in watcher.runs.values():
         told = run.diagnosis
-        mark = (
-            Text(f"{SIGNS[told.verdict]} {told.verdict.replace('-', ' ')}", style=STYLE[told.verdict])
-            if told
-            else Text("?")
-        )
+        mark = Text(f"{SIGNS[told.verdict]} {told.verdict.replace('-', ' ')}", style=STYLE[told.verdict]) if told else Text("?")
         left = run.seconds_left()
         table.add_row(
             mark, Text(clean(run.name, 60)), Text(run.state), Text(place(run)),

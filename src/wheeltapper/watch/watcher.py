@@ -271,11 +271,7 @@ class Watcher:
             out += self.ledger.once(watched.key, watched.name, "finished", told.progress.text, now)
         elif watched.over == "crashed":
             text = next(f.summary for f in told.findings if f.id == "crashed")
-            out += (
-                []
-                if any(i.id == "crashed" for i in out)
-                else self.ledger.once(watched.key, watched.name, "crashed", text, now)
-            )
+            out += [] if any(i.id == "crashed" for i in out) else self.ledger.once(watched.key, watched.name, "crashed", text, now)
         else:
             self.ledger.unsay(watched.key, "crashed")
         return out
