@@ -39,7 +39,17 @@ from wheeltapper.run.model import Series
 
 ID = "accumulation-not-divided"
 AREA = "batch"
-EXPLAINS = ("barely-learned", "diverged", "not-finite", "spiked", "oscillating", "always-clipped")
+EXPLAINS = (
+    "barely-learned",
+    "at-chance",
+    "collapsed",
+    "declined-after-peak",
+    "diverged",
+    "not-finite",
+    "spiked",
+    "oscillating",
+    "always-clipped",
+)
 PRIOR = -3.0
 TRIAL = "compare the gradient norm of one batch with that of the same samples in micro-batches"
 
@@ -48,7 +58,7 @@ LIKE = 0.15  # training and validation loss differ by about this much early in a
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    out = proofs(case, "loss-not-divided")
+    out = proofs(case, "loss-not-divided", hint=4.0)
     steps = number(case.knob("batch.accumulation"))
     if steps is None or steps <= 1:
         return out or Excluded("no accumulation is configured")

@@ -68,10 +68,10 @@ ACTS_ON = {
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    found = case.audited("option-never-used", "config-key-never-read", "scheduler-never-stepped")
+    found = case.audited("option-never-used", "config-key-never-read", "scheduler-never-stepped", "resize-not-applied")
     if not found:
         return Excluded("no setting is known to be unwired")
-    asked = [f for f in case.audited("option-never-used") if "asked" in f.numbers and f.grade == "is"]
+    asked = [f for f in case.audited("option-never-used", "resize-not-applied") if "asked" in f.numbers and f.grade == "is"]
     if asked:
         return [Evidence(7.0, f.summary, "proof", f.places) for f in asked]
     ill = {f.id for f in case.findings if f.severity == "ill"}

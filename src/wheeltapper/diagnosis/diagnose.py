@@ -36,7 +36,7 @@ DECIDES = {
     "milestones-never-reached", "cosine-rises-again", "ema-horizon-too-long", "zero-grad-missing", "clip-before-unscale",
     "val-in-train-mode", "double-softmax", "lr-scaled-twice", "objective-preconditioner-mismatch", "resume-never-loaded",
     "per-rank-sampler-seed", "resize-not-applied", "loss-not-divided", "train-mode-not-restored", "curriculum-longer-than-run",
-    "weight-decay-too-strong", "noise-ends-early", "ema-buffers-not-averaged", "ema-low-precision",
+    "weight-decay-too-strong", "noise-ends-early", "ema-buffers-not-averaged", "ema-low-precision", "params-not-in-optimizer", "params-frozen",
 }  # fmt: skip
 USUAL = -1.5  # bits: causes that people suspect first; a rarer one that cannot be is not worth a line
 IDLE = -4.0  # bits: proved, and explains nothing of what is seen in the curves; it is told as a finding all the same

@@ -80,8 +80,12 @@ def _whole_loss(run: Run, split: str) -> Series | None:
 
 
 def _crowded(series: Series) -> bool:
-    """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story."""
-    return len(series) > 1 and series.rank is None and float(np.mean(np.diff(series.lines) == 0)) > 0.1
+    """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story; a progress
+    bar that redraws its line moves on."""
+    if len(series) < 2 or series.rank is not None:
+        return False
+    again = (np.diff(series.lines) == 0) & ((np.diff(series.at) == 0) | (series.clock == "row"))
+    return float(np.mean(again)) > 0.1
 
 
 def _sum_of_parts(parts: list[Series]) -> Series | None:

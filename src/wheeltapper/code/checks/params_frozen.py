@@ -24,7 +24,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from wheeltapper.code.checks.params_not_in_optimizer import by_name, fine_tunes
+from wheeltapper.code.checks.params_not_in_optimizer import by_name, fine_tunes, from_scratch
 from wheeltapper.code.conditions import nodes_of
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
@@ -42,8 +42,9 @@ def check(code: Code) -> Iterator[Finding]:
         if func is not None and MEANT.search(func.name):
             continue
         if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and by_name(node.value):
+            scratch = from_scratch(code)
             yield code.finding(
                 ID, f"Only parameters with {ast.unparse(node.value)} are trained; all others are frozen.", node,
-                grade="suspected", severity="watch",
+                grade="is" if scratch else "suspected", severity="ill" if scratch else "watch",
             )  # fmt: skip
             return

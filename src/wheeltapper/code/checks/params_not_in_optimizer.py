@@ -33,6 +33,9 @@ from wheeltapper.finding import Finding
 ID = "params-not-in-optimizer"
 OWN = re.compile(r"Optimizer|^(SGD|Adam\w*)$")
 PRETRAINED = re.compile(r"from_pretrained|load_pretrained|get_peft_model|load_from_checkpoint|load_pretrain", re.I)
+ON_PURPOSE = re.compile(
+    r"pre_?-?train|fine_?-?tun|prob(e|ing)\b|transfer|init_from|freez|frozen|lora\b|adapter|backbone|distil|teacher|reservoir", re.I
+)
 PART = re.compile(
     r"(^|_)(head|fc|classifier|out\w*|last\w*|final\w*|proj\w*|norm|gate|decoder|linear)\d*$", re.IGNORECASE
 )
@@ -61,9 +64,10 @@ def check(code: Code) -> Iterator[Finding]:
             which = f"the parameters of {', '.join(dict.fromkeys(parts))} only"
         else:
             continue
+        scratch = from_scratch(code)
         yield code.finding(
             ID, f"The optimizer is given {which}: nothing else in the network is trained.", *places,
-            grade="suspected", severity="watch",
+            grade="is" if scratch else "suspected", severity="ill" if scratch else "watch",
         )  # fmt: skip
         return
 
@@ -99,6 +103,12 @@ def fine_tunes(code: Code) -> bool:
             if keyword.arg in ("pretrained", "weights") and code.values.value(keyword.value) not in (None, False):
                 return True
     return False
+
+
+def from_scratch(code: Code) -> bool:
+    """Nothing in the program speaks of weights that were trained before, or of training a part on purpose. Then the rest
+    of the network stays as it was drawn, which hardly anybody wants."""
+    return not fine_tunes(code) and not any(ON_PURPOSE.search(script.text) for script in code.program.scripts)
 
 
 def _name_test(code: Code, part: Part, given: ast.expr) -> ast.expr | None:

@@ -37,6 +37,9 @@ SIZE = re.compile(r"image_?size|img_?size|resolution|input_?size|crop_?size|get_
 RESUMED = re.compile(r"start|resume|initial", re.I)
 
 
+WANTED = re.compile(r"progressive|resiz", re.I)
+
+
 def check(code: Code) -> Iterator[Finding]:
     for name, funcs in code.program.functions.items():
         if SIZE.search(name) and any("epoch" in p or "step" in p for f in funcs for p in f.params):
@@ -69,13 +72,15 @@ def _finding(code: Code, name: str) -> Iterator[Finding]:
         trace = code.flow.trace([(call, "value")])
         if any(why != "decides what runs" for _, why in trace.acts):
             return
+    asked = any(WANTED.search(name) for name in code.given)  # the run was started for it
     yield code.finding(
         ID,
         f"The loaders are always built with {ast.unparse(fixed[0])}; the size of the current epoch is only compared and logged, so the "
         "image size never changes.",
         fixed[0],
         *moving[:2],
-        severity="watch",
+        severity="ill" if asked else "watch",
+        numbers={"asked": 1.0} if asked else {},
     )
 
 
