@@ -1,10 +1,14 @@
 """How soon and how wrongly the guard speaks: alarm delay per fault, false alarms, lead before a visible divergence.
 
-    python scripts/guard_lab.py small  OUT [--runs N]     small trainings of our own, every step measured
+    python scripts/guard_lab.py small  OUT [--jobs N]     healthy trainings, sixteen at once (guard_ensemble.py)
+    python scripts/guard_lab.py gpt    OUT [--jobs N]     small GPTs that break slowly, and their twins (guard_gpt.py)
+    python scripts/guard_lab.py faults OUT [--runs N]     small trainings, every third with a fault
     python scripts/guard_lab.py lab    OUT [--runs N]     trainings of the lab with a Guard put on their optimizer
     python scripts/guard_lab.py score  OUT... [--signs]   the guard's verdicts replayed over what was measured
 
-OUT gets one .npz per run (loss, gradient norm, update ratio, rate, per step) with its truth inside.
+OUT gets one .npz per run (loss, gradient norm, update ratio, rate, per step) with its truth inside. `small` makes 42 times
+16 trainings of 5,300 steps, 3.6 million looks: about 6 CPU minutes, divided by --jobs. An alarm is a warning or an error; a
+note is not one. An alarm that lasts is counted once in 100 steps, as the guard tells it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -72,7 +78,7 @@ def watched(model: Any, optimizer: Any, **options: Any) -> Any:
     return guard
 
 
-# Small trainings of our own: seconds for thousands of steps, so that a million looks can be had.
+# Small trainings of our own, one at a time, for faults.
 
 TASKS = ("mlp", "conv", "tokens", "regression")
 FAULTS = ("lr-jump", "lr-ramp", "label-flip", "input-scale", "no-warmup", "nan-batch")
@@ -126,7 +132,7 @@ def build(task: str, rng: Random) -> tuple[Any, Any]:
     return model, lambda n: (x := torch.randn(n, 8), torch.sin(x @ weight) + 0.3 * noise.sample((n, 1)))
 
 
-def small(out: Path, number: int, steps: int) -> None:
+def single(out: Path, number: int, steps: int) -> None:
     """One training with settings drawn by its number; every third has a fault."""
     import torch
     from torch import nn
@@ -346,54 +352,88 @@ def visible(loss: Any, onset: int) -> int | None:
     )
 
 
-def said(rows: dict[str, Any], signs: bool) -> dict[str, int]:
-    """The first step at which each kind of alarm speaks, notes left out."""
+def said(rows: dict[str, Any], signs: bool) -> list[tuple[str, int]]:
+    """Every alarm the guard would have told, and its step; notes left out."""
     from wheeltapper.guard import ask
     from wheeltapper.guard.judge import Judge
+    from wheeltapper.guard.verdict import AGAIN
 
-    judge, first, guard = Judge(("p",)), {}, Replayed()
+    judge, told, guard = Judge(("p",)), [], Replayed()
+    last: dict[str, int] = {}
     ask.LONGEST = 100  # as a run of many hours would be asked in its first thousand steps
     asker = ask.Asker(guard, thread=False, share=math.inf) if signs else None
     for record in records(rows):
         guard.at, before = record.step + 1, len(guard.incidents)
         guard.history = [record]
         for alarm in judge.step(record):
-            if alarm.severity != "note":
-                first.setdefault(alarm.kind, record.step)
+            if alarm.severity != "note" and record.step - last.get(alarm.kind, -AGAIN) >= AGAIN:
+                last[alarm.kind] = record.step
+                told.append((alarm.kind, record.step))
         if asker is not None:
             asker.step(record)
-        for incident in guard.incidents[before:]:
-            first.setdefault(incident.kind, record.step)
-    return first
+        told += [(incident.kind, record.step) for incident in guard.incidents[before:] if incident.severity != "note"]
+    return told
 
 
-def score(folders: list[Path], signs: bool) -> None:
-    looks = runs = alarmed = 0
+def upper(count: int, share: float = 0.95) -> float:
+    """The upper limit of a Poisson mean of which `count` were seen: at it, as few or fewer are as rare as 1 - share.
+
+    >>> round(upper(0), 2), round(upper(4), 2)
+    (3.0, 9.15)
+    """
+    low, high = 0.0, 10.0 * (count + 2)
+    while high - low > 1e-9:
+        mean = (low + high) / 2
+        few = sum(math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) for k in range(count + 1))
+        low, high = (mean, high) if few > 1 - share else (low, mean)
+    return high
+
+
+def judged(path: Path, signs: bool) -> tuple[str, dict[str, Any], int, list[tuple[str, int]], int | None]:
+    """One run: its name, truth, length, alarms, and the step at which its loss shows the fault."""
+    with np.load(path) as file:
+        rows = dict(file)
+    truth = json.loads(str(rows["truth"]))
+    told = said(rows, signs)
+    seen = visible(rows["loss"], round(truth["onset"] or 0)) if truth["kind"] == "fault" else None
+    return path.name, truth, len(rows["loss"]), told, seen
+
+
+def score(folders: list[Path], signs: bool, jobs: int) -> None:
+    looks = runs = alarms = 0
     kinds: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     delays: dict[tuple[str, str], list[str]] = defaultdict(list)
     leads: dict[str, list[int]] = defaultdict(list)
-    for path in sorted(p for folder in folders for p in folder.glob("*.npz")):
-        rows = dict(np.load(path))
-        truth = json.loads(str(rows["truth"]))
-        first = said(rows, signs)
+    paths = sorted(p for folder in folders for p in folder.glob("*.npz"))
+    with ProcessPoolExecutor(jobs) as pool:
+        found = list(pool.map(judged, paths, [signs] * len(paths), chunksize=8))
+    for name, truth, length, told, seen in found:
+        first = dict(reversed(told))
+        if truth["kind"] == "not learned":
+            left_out["with an alarm" if told else "silent"] += 1
+            continue
         if truth["kind"] != "fault":
-            runs, looks = runs + 1, looks + len(rows["loss"])
-            kinds.update(first.keys())
-            alarmed += bool(first)
-            if first:
-                print("false alarm:", path.name, first)
+            runs, looks, alarms = runs + 1, looks + length, alarms + len(told)
+            kinds.update(kind for kind, _ in told)
+            if told:
+                print("false alarm:", name, told[:4], {k: truth.get(k) for k in ("optimizer", "batch", "schedule")})
             continue
         onset = round(truth["onset"] or 0)
-        seen = visible(rows["loss"], onset)
         soonest = min(first.items(), key=lambda item: item[1], default=None)
-        told = "silent" if soonest is None else f"{soonest[0]} {soonest[1] - onset:+}"
+        word = "silent" if soonest is None else f"{soonest[0]} {soonest[1] - onset:+}"
         delays[truth["system"], truth["fault"]].append(
-            f"{told} (visible {'no' if seen is None else f'{seen - onset:+}'}, {len(rows['loss'])} steps)"
+            f"{word} (visible {'no' if seen is None else f'{seen - onset:+}'}, {length} steps)"
         )
         if seen is not None:
             for kind, step in first.items():
                 leads[kind].append(seen - step)
-    print(f"healthy: {runs} runs, {looks:,} steps, {alarmed} runs with an alarm {dict(kinds)}")
+    if left_out:
+        print(f"trainings that did not learn or broke, by their losses alone, not counted as healthy: {dict(left_out)}")
+    print(f"healthy: {runs} runs, {looks:,} looks, {alarms} alarms {dict(kinds)}")
+    if looks:
+        rate, most = 1e6 * alarms / looks, 1e6 * upper(alarms) / looks
+        print(f"false alarms: {rate:.2f} in a million looks, at most {most:.2f} at 95 %")
     for (name, fault), rows_ in sorted(delays.items()):
         print(f"{name:18} {fault:26} {'; '.join(rows_)}")
     for kind, all_ in sorted(leads.items()):
@@ -402,25 +442,52 @@ def score(folders: list[Path], signs: bool) -> None:
         )
 
 
+def ensemble(out: Path, number: int, steps: int) -> None:
+    import guard_ensemble
+
+    if not (out / f"ensemble-{number:03}-15.npz").exists():
+        guard_ensemble.train(out, number, steps)
+
+
+def gpt(out: Path, number: int, size: str, seconds: float) -> None:
+    import guard_gpt
+
+    guard_gpt.train(out, number, size, seconds)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("small", "lab", "score"))
+    parser.add_argument("what", choices=("small", "gpt", "faults", "lab", "score"))
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--runs", type=int, default=150)
-    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, help="small: 42 (of 16 trainings each), gpt: 2 (likewise), others: 150")
+    parser.add_argument("--steps", type=int, help="small: 5300, faults: 10000")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, for small, gpt and score")
+    parser.add_argument("--tiny", action="store_true", help="gpt: models for a CPU")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="gpt: end after so long, with what there is")
     parser.add_argument(
         "--signs", action="store_true", help="score: ask the signs too (a tenth of a second for each question)"
     )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(arguments)
-    if args.what == "small":
-        for number in range(args.seed, args.seed + args.runs):
-            if not (args.paths[0] / f"small-{number:04}.npz").exists():
-                small(args.paths[0], number, args.steps)
+    out, seed = args.paths[0], args.seed
+    if args.what in ("small", "gpt"):
+        # Fresh processes: a forked one may not use a GPU that its parent has touched.
+        with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
+            if args.what == "small":
+                under_way = [pool.submit(ensemble, out, seed + k, args.steps or 5300) for k in range(args.runs or 42)]
+            else:
+                size = "tiny" if args.tiny else "full"
+                under_way = [pool.submit(gpt, out, seed + k, size, args.seconds) for k in range(args.runs or 2)]
+            for one in under_way:
+                one.result()
+    elif args.what == "faults":
+        for number in range(seed, seed + (args.runs or 150)):
+            if not (out / f"small-{number:04}.npz").exists():
+                single(out, number, args.steps or 10_000)
     elif args.what == "lab":
-        lab(args.paths[0], args.runs, args.seed)
+        lab(out, args.runs or 150, seed)
     else:
-        score(args.paths, args.signs)
+        score(args.paths, args.signs, args.jobs)
     return 0
 
 

@@ -331,8 +331,8 @@ def test_batch_norm_over_two_samples() -> None:
 # --- precision
 
 
-def collapsing(after: Sequence[float], precision: str = "fp16") -> Run:
-    scale = [65536.0] * 100 + [65536.0 / 2.0**i for i in range(1, 41)] + [65536.0 / 2.0**40] * 60
+def collapsing(after: Sequence[float], precision: str = "fp16", halvings: int = 40) -> Run:
+    scale = [65536.0] * 100 + [65536.0 / 2.0 ** min(i, halvings) for i in range(1, 101)]
     loss = [*falling(100, end=1.0).tolist(), *after]
     return make_run({"train/loss": loss, "loss_scale": scale}, config=f"precision: {precision}\nlr: 0.001\n")
 
@@ -343,8 +343,10 @@ def test_a_collapsed_scale_that_stops_the_updates() -> None:
 
 
 def test_a_collapse_with_a_rising_loss_is_overflow_first() -> None:
-    diagnosis = diagnose_run(collapsing([1.1 + 0.05 * i for i in range(100)]))
-    assert top(diagnosis, 1) == ["fp16-overflow"]
+    """At a scale of a quarter; at 2^-24 only gradients beyond 1e12 would overflow, and the loss is finite."""
+    rising = [1.1 + 0.05 * i for i in range(100)]
+    assert top(diagnose_run(collapsing(rising, halvings=18)), 1) == ["fp16-overflow"]
+    assert named(diagnose_run(collapsing(rising)), "fp16-overflow") < 0.2
     assert isinstance(weigh("loss-scale-collapse", collapsing(flat(100, 1.04), "bf16")), Excluded)
 
 

@@ -9,9 +9,10 @@ import pytest
 from made_runs import BY_ID, NOISE, at_chance
 
 from wheeltapper.causes import Case, Excluded, remedies_of, weighed
+from wheeltapper.causes._look import at_any_scale
 from wheeltapper.causes._settings import adaptive, usual_rate
 from wheeltapper.diagnosis.diagnose import ask_run
-from wheeltapper.finding import Finding
+from wheeltapper.finding import Edit, Finding
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.testing import make_run
@@ -72,3 +73,24 @@ def test_what_never_fell_was_neither_overdone_nor_learned_by_heart(cause: str) -
     assert isinstance(answer(never, 2.0), Excluded)
     learned = [1.0 + 2.0 / (1 + i) + 0.01 * NOISE[i] for i in range(400)]
     assert not isinstance(answer(learned, 100.0), Excluded)
+
+
+def test_a_scale_that_fell_far_below_one_with_a_finite_loss_is_not_the_range_of_fp16() -> None:
+    """The root of zero has no gradient at any scale; bf16 does not help, so no setting is offered."""
+
+    def told(last: float, loss: float) -> tuple[str, tuple[Edit, ...]]:
+        scale = [2.0**16 * (last / 2.0**16) ** min(1.0, i / 30) for i in range(200)]
+        run = make_run(
+            {"l_total": [1.0 / (1 + i) + 0.1 for i in range(20)] + [loss] * 180, "scale_g": scale},
+            config="use_amp: true\namp_bf16: false\nprecision: fp16\n",
+        )
+        case = case_of(run)
+        words = at_any_scale(case.get("loss_scale"), case.get("train_loss"))
+        return words, remedies_of(BY_ID["loss-scale-collapse"], case)[0].edits
+
+    words, edits = told(2.0**-19, 0.12)
+    assert "not finite at any scale" in words
+    assert edits == ()
+    assert told(0.25, 0.12)[0] == "", "an honest overflow can need a scale below one"
+    assert told(2.0**-19, float("nan"))[0] == "", "the forward pass overflows"
+    assert told(0.25, 0.12)[1] != ()

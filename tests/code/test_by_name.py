@@ -91,3 +91,33 @@ def test_a_renamed_import_is_followed() -> None:
     assert ids(main, engine_py=engine) == {"zero-grad-missing"}
     cleared = engine.replace("optimizer.step()", "optimizer.step()\n                optimizer.zero_grad()")
     assert ids(main, engine_py=cleared) == set()
+
+
+def test_a_step_made_by_a_function_is_followed() -> None:
+    main = """
+        import torch
+        import losses
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        optimize_fn = losses.optimization_manager(1.0)
+        train_step_fn = losses.get_step_fn(optimize_fn)
+        for batch in train_loader:
+            loss = train_step_fn(model, optimizer, batch)
+    """
+    made = """
+        import torch
+        def optimization_manager(limit):
+            def update(optimizer, params):
+                torch.nn.utils.clip_grad_norm_(params, limit)
+                optimizer.step()
+            return update
+        def get_step_fn(optimize_fn):
+            def step_fn(model, optimizer, batch):
+                {clear}
+                loss = model(batch).mean()
+                loss.backward()
+                optimize_fn(optimizer, model.parameters())
+                return loss
+            return step_fn
+    """
+    assert ids(main, losses_py=made.format(clear="optimizer.zero_grad()")) == set()
+    assert ids(main, losses_py=made.format(clear="pass")) == {"zero-grad-missing"}

@@ -77,3 +77,14 @@ def test_a_certain_policy_has_no_loss(tmp_path: Path) -> None:
         for i in range(200)
     ]
     assert told(tmp_path, "\n".join(rows)).verdict == "sound"
+
+
+def test_parts_of_a_loss_that_miss_a_row_are_summed(tmp_path: Path) -> None:
+    """One part of six creeps up by as much as another falls: the sum is flat, and nobody's loss diverges."""
+    header = "epoch,train/box_loss,train/obj_loss,val/box_loss,metrics/mAP_0.5"
+    rows = [header]
+    for i in range(60):
+        box, obj = f"{0.9 - 0.012 * i:.4f}", f"{0.1 + 0.003 * i:.4f}"
+        rows.append(f"{i},{'' if i == 7 else box},{obj},{0.5 - 0.004 * i:.4f},{0.1 + 0.01 * i:.4f}")
+    diagnosis = told(tmp_path, "\n".join(rows), "results.csv")
+    assert diagnosis.verdict == "sound"

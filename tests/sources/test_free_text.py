@@ -149,3 +149,29 @@ def test_boxes_of_the_openai_logger_and_of_stable_baselines(tmp_path: Path) -> N
 def test_a_printed_setting_is_no_row(tmp_path: Path) -> None:
     rows = ["MODEL:", "  IOU_LABELS: [0, -1, 1]", "  NMS_THRESH_TEST: 0.5"] * 9
     assert not one(tmp_path, "\n".join(rows)).points
+
+
+def test_the_place_of_a_range_of_batches_is_its_end(tmp_path: Path) -> None:
+    rows = [
+        f"INFO:root:Epoch[{e}] Batch [0-{b}]\tSpeed: 25.20 samples/sec\taccuracy=0.{e}{b // 20}\tL1Loss={1.0 / (1 + e + b / 100):.4f}"
+        for e in range(3)
+        for b in (20, 40, 60)
+    ]
+    run = run_of(tmp_path, "\n".join(rows))
+    loss = next(s for s in run.series.values() if s.quantity == "loss")
+    assert len(loss) == 9
+    assert np.all(np.diff(loss.at) > 0)
+
+
+def test_the_log_of_build_nanogpt(tmp_path: Path) -> None:
+    rows = []
+    for step in range(0, 1000, 250):
+        rows += [f"{step} val {10 - step / 200:.4f}", f"{step} hella 0.2476", f"{step} train {10.1 - step / 200:.6f}"]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert run.series["val/loss"].at.tolist() == [0, 250, 500, 750]
+    assert len(run.series["train/loss"]) == 4
+
+
+def test_a_value_before_a_colon(tmp_path: Path) -> None:
+    rows = [f"INFO:root:count: {50 * i}, loss:{200.0 - i:.4f}: " for i in range(8)]
+    assert series(one(tmp_path, "\n".join(rows)), "loss").values[0] == 200.0

@@ -56,6 +56,28 @@ def flat_from_start(series: Series | None, onset: float | None) -> bool:
     return onset <= first + 0.02 * (last - first) and lost is not None and lost < 0.02
 
 
+# A gradient that overflows fp16 at this scale is larger than 65504 / 2^-10 = 7e7.
+LOWEST_SCALE = 2.0**-10
+
+
+def at_any_scale(scale: Series | None, train: Series | None) -> str:
+    """Why the gradients are not finite whatever the scale; nothing: the range of fp16 may be what they leave.
+
+    A scaler that has gone far below 1 has tried every scale at which an honest gradient fits. If the loss is finite all
+    the while, the forward pass is, too: what is left is a backward pass that divides by zero (the root of zero does).
+    """
+    if scale is None or train is None or not scale.finite.any() or not train.finite.any():
+        return ""
+    last = float(scale.values[scale.finite][-1])
+    late = train.values[-max(3, len(train) // 10) :]
+    if not 0 < last < LOWEST_SCALE or not np.all(np.isfinite(late)):
+        return ""
+    return (
+        f"at a scale of {last:.2g} only gradients beyond {65504 / last:.1g} overflow, and the loss is finite: "
+        "they are not finite at any scale, in bf16 neither"
+    )
+
+
 def as_share(series: Series) -> float:
     """What a score must be divided by to be a share between 0 and 1."""
     return 100.0 if series.unit == "%" else 1.0

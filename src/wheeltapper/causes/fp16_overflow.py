@@ -34,7 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import before_nan
+from wheeltapper.causes._look import at_any_scale, before_nan
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -55,7 +55,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = before_nan(train, case.since(train.clock, "not-finite")) if broken and train is not None else []
     if precision == "fp16":
         out.append(Evidence(1.0, "the run is in fp16", "precision"))
-    if case.found("scale-collapse"):
+    if why := at_any_scale(scale, train):
+        out.append(Evidence(-2.0, why, "range"))
+    elif case.found("scale-collapse"):
         out.append(
             Evidence(3.0, case.found("scale-collapse")[0].summary, "scale", case.found("scale-collapse")[0].places)
         )

@@ -11,6 +11,8 @@ The scale falls below 1 or by ten halvings and more, and from there on the loss 
 fp16 overflow that breaks the weights (the loss itself rises or turns NaN), the search for a scale at the start (it
 ends after a dozen halvings at most), a scaler that is switched off (exactly 1 throughout).
 
+A backward pass that divides by zero collapses the scale as well: the scaler tries every scale, and none helps.
+
 ## When this is wrong
 The loss goes on falling: updates are taken. The run is in bf16 or fp32: the scale means nothing there.
 
@@ -34,6 +36,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import at_any_scale
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -66,6 +69,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         before = train.values[(train.at < fell[0].onset) & train.finite]
         if len(after) >= 5 and len(before) >= 5:
             out += _stands_still(before, after)
+    if why := at_any_scale(case.get("loss_scale"), train):
+        out.append(Evidence(4.0, why, "range"))
     return out
 
 
@@ -82,6 +87,12 @@ def _stands_still(
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
+    if at_any_scale(case.get("loss_scale"), case.get("train_loss")):
+        text = (
+            "Find the operation whose gradient is not finite and keep it away from zero (a root, a division, a norm): "
+            "one step under torch.autograd.detect_anomaly() names it. bf16 does not help."
+        )
+        return (Remedy(text, (), "safe", "the gradient norm is finite, and the scale stays where it starts"),)
     edits = (Edit("precision", "fp16", "bf16", "the range of fp32"),) if case.knob("precision") == "fp16" else ()
     return (
         Remedy(

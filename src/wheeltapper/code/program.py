@@ -155,6 +155,9 @@ class Program:
             called = self._called_instance(call.func) if not ours else None
             if called is not None:
                 return [called], False
+            made = self._made_functions(call.func) if not ours else []
+            if made:
+                return made, True
             local = [f for f in ours if f.owner is None]
             if not local or not self.is_ours(name, call):
                 return [], True
@@ -192,6 +195,30 @@ class Program:
         """The `__call__` of the program's own class that an object called like a function is of."""
         owner = self.class_of(node)
         return self.method(owner, "__call__") if owner is not None else None
+
+    def _made_functions(self, node: ast.expr, depth: int = 0) -> list[Func]:
+        """Functions that functions of the program make and return: `step_fn = get_step_fn(...)`, also handed on by name."""
+        rest = self.rest_of(node)
+        if rest is None or rest[0] != "v" or rest in self.opaque or depth > 3:
+            return []
+        found: list[Func] = []
+        for value in self.writes.get(rest, []):
+            if isinstance(value, ast.Name):
+                found += self._made_functions(value, depth + 1)
+            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name | ast.Attribute):
+                makers = [f for f in self.functions.get(self.real_name(value), []) if f.owner is None]
+                found += [inner for maker in makers if len(makers) == 1 for inner in self._returned_by(maker)]
+        return list(dict.fromkeys(found))
+
+    def _returned_by(self, maker: Func) -> list[Func]:
+        """Functions defined inside another that it returns by name."""
+        inside = [f for f in self.scopes.values() if self.func_of.get(f.node) is maker and f.name != "<lambda>"]
+        if not inside:
+            return []
+        names = {
+            n.value.id for n in ast.walk(maker.node) if isinstance(n, ast.Return) and isinstance(n.value, ast.Name)
+        }
+        return [f for f in inside if f.name in names]
 
     def _is_module(self, node: ast.expr) -> bool:
         """Whether an expression names an imported module of the program (and not a variable of that name)."""

@@ -19,6 +19,7 @@ PRIMARY = (
 # Scores that move with a threshold or repeat another: they support a claim, they do not carry one.
 SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}
 # Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
+COMMON = 0.8  # of the rows must hold all parts of a loss
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
 
 
@@ -80,12 +81,10 @@ def _whole_loss(run: Run, split: str) -> Series | None:
 
 
 def _crowded(series: Series) -> bool:
-    """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story; a progress
-    bar that redraws its line moves on."""
-    if len(series) < 2 or series.rank is not None:
-        return False
-    again = (np.diff(series.lines) == 0) & ((np.diff(series.at) == 0) | (series.clock == "row"))
-    return float(np.mean(again)) > 0.1
+    """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story. A progress bar
+    writes all its rows over one line, each at a position of its own: that is one."""
+    again = (np.diff(series.lines) == 0) & (np.diff(series.at) == 0)
+    return bool(len(again)) and series.rank is None and float(np.mean(again)) > 0.1
 
 
 def _sum_of_parts(parts: list[Series]) -> Series | None:
@@ -94,8 +93,33 @@ def _sum_of_parts(parts: list[Series]) -> Series | None:
         return max(parts, key=len) if parts else None
     lead = max(parts, key=len)
     same = [s for s in parts if s.clock == lead.clock and len(s) == len(lead) and np.array_equal(s.at, lead.at)]
+    if len(same) == 1:
+        return _sum_at_common(lead, [s for s in parts if s.clock == lead.clock and len(s) >= COMMON * len(lead)])
     total = np.sum([s.values for s in same], axis=0)
     return replace(lead, name=f"{lead.split}/loss (sum of {len(same)} parts)", part=None, values=total)
+
+
+def _sum_at_common(lead: Series, parts: list[Series]) -> Series:
+    """Parts that miss a row here and there are summed where all of them stand: one part alone is not the loss."""
+    common = lead.at
+    for part in parts:
+        common = np.intersect1d(common, part.at)
+    if len(parts) < 2 or len(common) < COMMON * len(lead):
+        return replace(lead, name=f"{lead.split}/loss (sum of 1 parts)", part=None)
+    total = np.zeros(len(common))
+    for part in parts:
+        total += part.values[np.unique(part.at, return_index=True)[1]][np.isin(np.unique(part.at), common)]
+    rows = np.unique(lead.at, return_index=True)[1][np.isin(np.unique(lead.at), common)]
+    return replace(
+        lead,
+        name=f"{lead.split}/loss (sum of {len(parts)} parts)",
+        part=None,
+        at=common,
+        values=total,
+        lines=lead.lines[rows],
+        file_of=lead.file_of[rows],
+        clocks={clock: track[rows] for clock, track in lead.clocks.items()},
+    )
 
 
 @signal

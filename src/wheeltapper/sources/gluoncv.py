@@ -20,7 +20,7 @@ from wheeltapper.sources.record import Reading, Window
 FORMAT = "GluonCV / MXNet log"
 
 _BATCH = re.compile(
-    r"^(?:Epoch\s?\[(?P<e1>\d+)\] Batch ?\[(?P<i1>\d+)(?:-\d+)?\]|\[Epoch (?P<e2>\d+)\]\s?\[Batch (?P<i2>\d+)\]"
+    r"^(?:Epoch\s?\[(?P<e1>\d+)\] Batch ?\[(?:\d+-)?(?P<i1>\d+)\]|\[Epoch (?P<e2>\d+)\]\s?\[Batch (?P<i2>\d+)\]"
     r"|Epoch (?P<e3>\d+),? (?:iteration|[Bb]atch) (?P<i3>\d+)(?:/(?P<per>\d+))?:?)"
 )
 _WHOLE = re.compile(r"^(?:\[Epoch (?P<e1>\d+)\]|Epoch\[(?P<e2>\d+)\]|Epoch (?P<e3>\d+)(?= (?:validation|training)))")

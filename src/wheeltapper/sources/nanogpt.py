@@ -36,11 +36,17 @@ _SNIFF = re.compile(  # what may stand before the row never gives back what it t
     r"|step\s+\d+/\d+\s*(?:\| (?:train )?loss|: train loss))",
     re.M,
 )
+# build-nanogpt's log.txt: "250 val 5.9", "250 hella 0.25", "250 train 5.8".
+_BARE = re.compile(rf"^(?P<step>\d+) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$")
+_BARE_SNIFF = re.compile(r"^\d+ (?:val|train) (?:\d+\.\d+|nan|inf)[ \t]*$", re.M)
+_BARE_NAMES = {"val": "val loss", "train": "train loss", "hella": "HellaSwag accuracy"}
 _SPLITS = {"tel": "val", "trl": "train", "eval": "val"}
 
 
 def sniff(head: Head) -> float:
     text = head_text(head)
+    if has_rows(text, _BARE_SNIFF, 4):
+        return 0.85
     return 0.93 if has_rows(text, _SNIFF, 2) else 0.85 if has_rows(text, _SNIFF) else 0.0
 
 
@@ -67,6 +73,11 @@ def explain(body: str, _line: int) -> Row | None:
             group = "value" if found["value"] else "mfu"
             fields.append(field_of(found, group, found["name"] or "MFU", unit=found["name"] or "%"))
         return _row(sorted(fields, key=lambda f: f.start))
+    if bare := _BARE.match(body):
+        split = "train" if bare["name"] == "train" else "val"
+        window: Window = "batch" if split == "train" else "eval"
+        value = field_of(bare, "value", _BARE_NAMES[bare["name"]], split=split, window=window)
+        return Row((field_of(bare, "step", role="step"), value))
     if alone := _ALONE.match(body):
         return Row((field_of(alone, "value", alone["name"], split="val", window="eval"),))
     return None
