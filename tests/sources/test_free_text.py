@@ -175,3 +175,18 @@ def test_the_log_of_build_nanogpt(tmp_path: Path) -> None:
 def test_a_value_before_a_colon(tmp_path: Path) -> None:
     rows = [f"INFO:root:count: {50 * i}, loss:{200.0 - i:.4f}: " for i in range(8)]
     assert series(one(tmp_path, "\n".join(rows)), "loss").values[0] == 200.0
+
+
+def test_steps_under_lines_that_tell_the_epoch(tmp_path: Path) -> None:
+    rows = []
+    for e in range(1, 6):
+        rows.append(f"[2022-06-26 21:43:2{e},027]Epoch: {e:04}")
+        rows += [
+            f"[2022-06-26 21:43:2{e},483]iter:{i:04} loss_train: {2 / e - i / 1000:.4f} acc_train: 0.3594"
+            for i in (20, 40, 60)
+        ]
+    run = run_of(tmp_path, "\n".join(rows))
+    loss = next(s for s in run.series.values() if s.quantity == "loss")
+    assert len(run.segments) == 1
+    assert len(loss) == 15
+    assert np.all(np.diff(loss.at) > 0)

@@ -7,13 +7,14 @@ A row that prints nothing takes the place of the nearest row before it.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from wheeltapper.sources._rows import Role, Table
+from wheeltapper.sources._rows import Field, Role, Table
 from wheeltapper.sources.record import ClockName, Fact, Floats, Ints, Note, Points
 
 _OWN: tuple[ClockName, ...] = ("step", "micro_step", "sample", "token", "epoch", "second")
@@ -72,9 +73,7 @@ def place(
 ) -> Placed:
     """Points from tables. `first_epoch`: the number the format gives the first epoch, if it is fixed."""
     tables = [t for t in tables if len(t.lines)]
-    for table in tables:
-        if _counts_batches(table):
-            table.fields = tuple(replace(f, role="inner") if f.role == "step" else f for f in table.fields)
+    tables = [_within_epochs(table, tables) for table in tables]
     stands = [_Stand(t, t.line_numbers()) for t in tables]
     first = _first_epoch(stands) if first_epoch is None else first_epoch
     facts: list[Fact] = []
@@ -104,10 +103,46 @@ def _stands_still(table: Table, epoch: Floats) -> bool:
     return len(epoch) >= 5 and bool(np.all(epoch == 0)) and table.column("inner") is None and not table.last
 
 
+def _within_epochs(table: Table, tables: list[Table]) -> Table:
+    """The table with its steps as batches of an epoch, where they begin anew with every epoch that the row, or a line
+    of its own between the rows ("Epoch: 0002"), tells."""
+    step = table.column("step")
+    if step is None or len(step) < 4 or table.column("inner") is not None:
+        return table
+    fields = tuple(replace(f, role="inner") if f.role == "step" else f for f in table.fields)
+    columns = list(table.columns)
+    if table.column("epoch") is None:
+        told = _told_between(table, [t for t in tables if t.column("epoch") is not None])
+        if told is None or "total_steps" in table.constants:
+            return table
+        fields, columns = (*fields, Field("epoch", 0, 0, role="epoch")), [*columns, array("d", told.tolist())]
+    elif not _counts_batches(table):
+        return table
+    out = Table(fields, last=table.last, anchor=table.anchor)
+    out.lines, out.columns, out.constants = table.lines, columns, table.constants
+    return out
+
+
+def _told_between(table: Table, others: list[Table]) -> Floats | None:
+    """The epoch of each row by the lines above it, if the next epoch is told wherever the step falls."""
+    step, lines = table.column("step"), table.line_numbers()
+    if not others or step is None:
+        return None
+    at = np.concatenate([t.line_numbers() for t in others])
+    order = np.argsort(at, kind="stable")
+    at, epoch = at[order], np.concatenate([np.asarray(t.column("epoch")) for t in others])[order]
+    above = np.searchsorted(at, lines, side="right") - 1
+    falls = np.flatnonzero(np.diff(step) < 0)
+    if above[0] < 0 or len(falls) < 2:
+        return None
+    mine = epoch[above]
+    return mine if float(np.mean(mine[falls + 1] == mine[falls] + 1)) > 0.9 else None
+
+
 def _counts_batches(table: Table) -> bool:
     """ "Epoch 3, Step 25": a step that falls whenever the epoch rises counts the batches of the epoch."""
     epoch, step = table.column("epoch"), table.column("step")
-    if epoch is None or step is None or table.column("inner") is not None or len(step) < 4:
+    if epoch is None or step is None:
         return False
     turns = np.diff(epoch) == 1
     rises = np.diff(step)[np.diff(epoch) == 0]
