@@ -18,7 +18,8 @@ saved file or the name of a run, or in anything that is not understood. If the w
 handed to code outside the program, none of its options is judged.
 
 What a launch script or a config dictionary sets weighs more than a default that nobody set: that may be a leftover of
-another script, and only the settings a run is known by (its rate, batch, clip, schedule) are then worth a look.
+another script, and only the settings a run is known by (its rate, batch, clip, schedule) are then worth a look; where
+the launch script is there and leaves it to the default, the default was meant.
 
 When it is wrong
 ----------------
@@ -99,7 +100,9 @@ def _severity(code: Code, first: Usage, name: str, set_here: bool) -> Severity:
         return "note"
     if set_here:
         return "ill" if core else "watch"
-    return "watch" if core and first.option.default not in (None, False, 0, "", ABSENT) else "note"
+    if not core or first.option.default in (None, False, 0, "", ABSENT):
+        return "note"
+    return "ill" if code.given else "watch"  # a launch script that leaves it out: the run was to have the default
 
 
 def _used_elsewhere(code: Code, usage: Usage) -> bool:
