@@ -10,6 +10,7 @@ from text_logs import series
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.sources import readings_of
+from wheeltapper.sources._pairs import loose_pairs
 from wheeltapper.sources.record import Reading
 
 
@@ -190,3 +191,9 @@ def test_steps_under_lines_that_tell_the_epoch(tmp_path: Path) -> None:
     assert len(run.segments) == 1
     assert len(loss) == 15
     assert np.all(np.diff(loss.at) > 0)
+
+
+def test_a_value_before_a_bar_is_not_taken_from_its_front() -> None:
+    """Bars glued on one line each begin with "loss 0.1:": the last of them counts, and the bar's reader knows it."""
+    assert loose_pairs("Epoch 0, training loss 0.088:   0%|          | 0/182", 8, []) == []
+    assert [f.name for f in loose_pairs("count: 50, loss:228.901291: ", 0, [])] == ["count", "loss"]

@@ -12,7 +12,7 @@ from wheeltapper.sources.record import Window
 
 _UNIT = r"%|it/s|s/it|ms|sec|GB|MB|GiB|MiB|G|M|dB|tok/s|samples/s(?:ec)?|images/s|img/s|s|h|m|K"
 _VALUE = rf"(?:tensor\()?(?P<value>{NUMBER})(?:\s?(?P<unit>{_UNIT}))?"
-_END = r"(?=[\s,;|)\]}']|:(?:\s|$)|\.?\s*$|, )"
+_END = r"(?=[\s,;|)\]}']|:\s*$|\.?\s*$|, )"
 _NAME = r"[A-Za-z_][\w./@#-]*(?:\s?\([A-Za-z_]\w*\))?"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*[:=]+\s*['\"\[(]?{_VALUE}{_END}")
 _SPACED = re.compile(
