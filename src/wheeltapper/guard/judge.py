@@ -125,6 +125,8 @@ class Judge:
         self.names = names
         self.norms = Band()
         self.losses = Band()
+        self.factors = Band()  # of the loss, on a log scale
+        self._high = 0  # losses in a row beyond both
         self.sound = True  # the last step's loss and gradients were finite
         self._still: dict[str, int] = {}
         self._outlier: float | None = None  # the last norm, if it was beyond the band
@@ -159,12 +161,19 @@ class Judge:
             yield Alarm("nonfinite", text, "error", r.step, {"count": r.nonfinite, "first": name, "batch": r.batch_id})
         if not r.nonfinite and math.isfinite(r.grad_norm) and r.grad_norm > 0 and not overflow:
             yield from self._norm(r)
-        if math.isfinite(r.loss) and self.losses.above(r.loss) and self.losses.run == LOSS_RUN:
+        self._high = self._high + 1 if math.isfinite(r.loss) and self._loss_is_high(r.loss) else 0
+        if self._high == LOSS_RUN:
             facts = {"loss": r.loss, "median": self.losses.median, "level": self.losses.median + self.losses.level}
             text = (
                 f"The loss has been above its band for {LOSS_RUN} steps: {r.loss:.4g}, median {self.losses.median:.4g}."
             )
             yield Alarm("loss-left-band", text, "error", r.step - LOSS_RUN + 1, facts)
+
+    def _loss_is_high(self, loss: float) -> bool:
+        """Beyond its band by amount and by factor. Near zero a loss varies by factors, and a ripple there is far beyond
+        what its amounts have been; elsewhere the two are the same."""
+        by_amount = self.losses.above(loss)
+        return (self.factors.above(math.log(loss)) and by_amount) if loss > 0 else by_amount
 
     def _norm(self, r: StepRecord) -> Iterator[Alarm]:
         before, self._outlier = self._outlier, None
