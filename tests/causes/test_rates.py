@@ -10,7 +10,7 @@ from made_runs import BY_ID, NOISE, at_chance
 
 from wheeltapper.causes import Case, Excluded, remedies_of, weighed
 from wheeltapper.causes._look import at_any_scale
-from wheeltapper.causes._settings import adaptive, usual_rate
+from wheeltapper.causes._settings import adaptive, starts_low, usual_rate
 from wheeltapper.diagnosis.diagnose import ask_run
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.run.model import Run
@@ -94,3 +94,13 @@ def test_a_scale_that_fell_far_below_one_with_a_finite_loss_is_not_the_range_of_
     assert told(0.25, 0.12)[0] == "", "an honest overflow can need a scale below one"
     assert told(2.0**-19, float("nan"))[0] == "", "the forward pass overflows"
     assert told(0.25, 0.12)[1] != ()
+
+
+def test_a_warm_up_that_begins_beyond_what_is_usual_does_not_start_low() -> None:
+    def low(peak: float) -> bool:
+        rate = [peak * min(1.0, (i + 1) / 16) for i in range(60)]
+        run = make_run({**at_chance(10, 60), "lr": rate}, config=f"lr: {peak}\nmomentum: 0.9\nmax_steps: 5000\n")
+        return starts_low(case_of(run))
+
+    assert low(0.3)
+    assert not low(24.0)

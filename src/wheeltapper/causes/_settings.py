@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wheeltapper.audit.length import Length, length_of
 from wheeltapper.causes import Case
 from wheeltapper.code.objects import OPTIMIZERS
@@ -17,6 +19,7 @@ from wheeltapper.config.dialects import generic
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.config.tree import Leaf
 from wheeltapper.finding import Finding
+from wheeltapper.run.model import Series
 
 ADAPTIVE = ("adam", "lion", "lamb", "ada", "rmsprop", "radam", "sophia", "muon")
 
@@ -142,3 +145,15 @@ def against_run(case: Case, knob: str) -> tuple[list[float], float, str] | None:
     converted = [updates(case, v, known.unit) for v in lengths]
     steps = [v for v in converted if v is not None]
     return (steps, total, "steps") if total is not None and len(steps) == len(lengths) else None
+
+
+def starts_low(case: Case) -> bool:
+    """The first rates that were logged are small ones: a fifth of the peak at most, and below what such runs have.
+
+    A warm-up towards a rate of 24 begins beyond what SGD is run with.
+    """
+    lr: Series | None = case.get("lr")
+    if lr is None or len(lr) <= 2:
+        return False
+    first = float(lr.values[0])
+    return first < 0.2 * float(np.nanmax(lr.values)) and first < usual_rate(case)

@@ -40,7 +40,7 @@ import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import fell
-from wheeltapper.causes._settings import adaptive, usual_rate
+from wheeltapper.causes._settings import adaptive, starts_low, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import running_median
@@ -82,8 +82,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = []
     onset = case.since(lr.clock, *broke) if lr is not None else None
     train: Series | None = case.get("train_loss")
-    low = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
-    if low and train is not None and _never_fell(train):
+    if starts_low(case) and train is not None and _never_fell(train):
         # In a warm-up the first steps are small ones, and a loss falls before any rate can make it rise.
         return [
             Evidence(-2.5, "the loss rose from its first rows on, before the rate could do harm", "start"),

@@ -30,6 +30,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded, proofs
+from wheeltapper.causes._settings import starts_low
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 from wheeltapper.signals.statistics import running_median
@@ -87,10 +88,8 @@ def _climb(x: Floats) -> Floats:
 
 def _strength(case: Case, rows: int) -> float:
     """A rate that is high from the first step on can make a loss climb at once as well; one that warms up cannot."""
-    lr: Series | None = case.get("lr")
-    warms = lr is not None and len(lr) > 2 and float(lr.values[0]) < 0.2 * float(np.nanmax(lr.values))
-    known = lr is not None or case.knob("optimizer.lr") is not None
-    return 3.0 if known and not warms else 5.0 if rows >= 10 else 4.5
+    known = case.get("lr") is not None or case.knob("optimizer.lr") is not None
+    return 3.0 if known and not starts_low(case) else 5.0 if rows >= 10 else 4.5
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
