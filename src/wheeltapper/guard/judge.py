@@ -31,8 +31,8 @@ TAIL = 0.05
 FACTOR = 4.0
 # A rare kind of sample makes an outlier of its own batch, and two such batches in a row are chance; weights that move
 # away show in every batch, and further each time (BLOOM's norms: 9 times the one before). So a precursor is three in a
-# row, or two of which the second is FACTOR times the first. Of 280 healthy trainings (3.9 million steps) two in a row
-# came 4 times and these never; of 16 GPTs whose rate climbed until they broke the same 12 had both (LOG.md).
+# row, or two of which the second is FACTOR times the first. Of 277 healthy trainings (3.9 million steps) two in a row
+# were told 4 times and these once; of 16 GPTs whose rate climbed until they broke the same 12 had both (LOG.md).
 NORM_RUN = 3
 LOSS_RUN = 5  # a loss has left its band when five in a row have
 SKIP_RUN = 5  # outliers in a row after which they are no longer outliers but where the run has gone
