@@ -68,6 +68,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
                 out.append(Evidence(-2.0, f"the gradient norm rose {rise:.2g} times before the loss did", "norm"))
             elif rise < 1.3:
                 out.append(Evidence(1.0, "the gradient norm was calm up to the jump", "norm"))
+    trivial = case.get("trivial_loss")
+    if step is not None and trivial is not None and abs(step[2] / trivial.loss - 1) < 0.02 and case.found("at-chance"):
+        text = f"the loss lands at {step[2]:.4g}, that of guessing, and held-out scores at chance: a network that was erased"
+        out.append(Evidence(-2.0, text, "erased"))
     resumed = [(s.start, case.since(s.clock)) for s in case.run.segments if s.kind == "resume"]
     if any(at is not None and abs(start - at) < 1 for start, at in resumed):
         out.append(Evidence(-1.5, "the run was resumed there", "resume"))
