@@ -159,3 +159,13 @@ def test_a_progress_bar_on_one_line_leads_over_a_longer_name() -> None:
     assert "epoch" in run.series["train/loss"].clocks
     twice = replace(bar, at=np.repeat(steps[:5], 2), lines=np.repeat(np.arange(5), 2), clocks={})
     assert run_of(twice, board).series["train/loss"].raw == "train/loss"
+
+
+def test_a_bar_that_knows_only_its_epoch_gives_the_row_it_ends_with() -> None:
+    epochs = np.repeat(np.arange(5.0), 8)
+    values = [1.0 - 0.1 * e + (0.5 if k < 3 else 0.0) for e in range(5) for k in range(8)]
+    bar = points("training loss", epochs.tolist(), values)
+    bar = replace(bar, lines=np.repeat(np.arange(5), 8), clock="epoch")
+    series = run_of(bar).series["train/loss"]
+    assert series.at.tolist() == [0, 1, 2, 3, 4]
+    assert series.values.tolist() == pytest.approx([1.0, 0.9, 0.8, 0.7, 0.6])

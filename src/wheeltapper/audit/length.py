@@ -84,6 +84,10 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None, *, accumula
         rough = "steps_per_epoch" in known and known["steps_per_epoch"].derived
         if counted is not None and (per_epoch is None or (rough and abs(per_epoch / counted - 1) < ROUGH)):
             per_epoch, how = counted, f"{samples:g} samples over a batch of {batch * accumulation * world:g}"
+    by_batches = None if epochs is None or per_epoch is None or accumulation == 1 else epochs * per_epoch
+    if limit is not None and per_epoch is not None and by_batches is not None and abs(by_batches / accumulation / limit - 1) < 0.02:
+        # The log counts the batches of an epoch and the updates of the run: the two differ by the accumulation.
+        per_epoch = per_epoch / accumulation
     by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None
     # A limit of steps and a number of epochs: the run ends at whichever comes first.
     totals = [t for t in (limit, by_epochs) if t is not None]

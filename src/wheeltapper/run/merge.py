@@ -23,6 +23,7 @@ from wheeltapper.run.names import Meaning, canonical, meaning_of
 from wheeltapper.sources.record import Floats, Note, Points, Reading
 
 SAME = 2e-5  # relative: a float32 rounds at 6e-8, a log that prints five digits at 1e-5 of its value
+REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +247,22 @@ def _tells_the_same(a: _Chunk, b: _Chunk) -> bool:
     return len(common) > 0 and float(np.mean(_equal(a.values[ia], b.values[ib]))) >= 0.9
 
 
+def _last_of_bars(p: Points) -> Points:
+    """A bar that redraws its line with one position for all of it (the epoch) shows a mean that is still being taken:
+    what it ends with is the row."""
+    goes_on = (np.diff(p.lines) == 0) & (np.diff(p.at) == 0)
+    if p.rank is not None or len(p.lines) < REDRAWN or float(np.mean(goes_on)) < 1 - 1 / REDRAWN:
+        return p
+    last = np.append(~goes_on, True)
+    clocks = {name: track[last].copy() for name, track in p.clocks.items()}
+    return replace(p, values=p.values[last].copy(), at=p.at[last].copy(), lines=p.lines[last].copy(), clocks=clocks)
+
+
 def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     """Points by canonical name. Names that collide keep the spelling of the file to tell them apart."""
     wanted: dict[str, dict[tuple[str, str | None, str], list[Points]]] = defaultdict(lambda: defaultdict(list))
     meanings: dict[tuple[str, str | None], Meaning] = {}
-    for p in points:
+    for p in map(_last_of_bars, points):
         meaning = meaning_of(p.name, p.split, p.unit)
         meanings[(p.name, p.split)] = meaning
         window: str = p.window or meaning.window or ""
