@@ -255,7 +255,7 @@ def _numbered(lines: Iterable[str]) -> RenderableType:
 def listed(mark: str, lines: Iterable[str]) -> RenderableType:
     table = plain_table()
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")  # a command or a path must stay whole
     for number, line in enumerate(lines, start=1):
         table.add_row(Text(f"  {number}." if mark == "#" else f"  {mark}"), Text(line))
     return table
