@@ -39,7 +39,7 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import fell
+from wheeltapper.causes._look import before_nan, fell
 from wheeltapper.causes._settings import adaptive, starts_low, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
@@ -100,7 +100,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     fell_at = case.since(train.clock, *broke) if train is not None else None
     calm: list[Evidence] = []
     if case.found("not-finite", severity="ill") and train is not None and fell_at is not None:
-        calm = _before_nan(train, fell_at)
+        # What speaks for one bad step speaks against the rate, and the other way round.
+        calm = [replace(e, bits=-e.bits, text=f"{e.text} it turned NaN" if e.bits > 0 else e.text) for e in before_nan(train, fell_at)]
         out += calm
     if not case.found("diverged", "not-finite", "collapsed", "spiked", "at-chance") and (fell(train) or 0.0) > 0.05:
         out.append(Evidence(-3.0, "the training loss keeps falling: the optimizer is stable", "shape"))
@@ -154,23 +155,6 @@ def _borne(lr: Series, onset: float) -> bool:
 def _never_fell(train: Series) -> bool:
     x = train.values[train.finite]
     return len(x) >= 5 and float(running_median(x, 5).min()) >= 0.95 * float(np.median(x[:3]))
-
-
-def _before_nan(train: Series, onset: float) -> list[Evidence]:
-    """A rise over several rows before the NaN speaks for divergence; a NaN out of the blue for one bad step."""
-    before = train.values[(train.at < onset) & train.finite]
-    if len(before) < 7:
-        return []
-    level, last = before[-12:-3], before[-3:]
-    spread = max(float(np.std(level)), 1e-12)
-    rise = float((np.mean(last) - np.mean(level)) / spread)
-    if rise > 3:
-        return [
-            Evidence(2.0, f"the loss rose over the rows before it turned NaN ({rise:.3g} times its spread)", "before")
-        ]
-    if rise < 1:
-        return [Evidence(-1.0, "the loss was calm up to the row before it turned NaN", "before")]
-    return []
 
 
 def _at_the_peak(lr: Series, onset: float) -> list[Evidence]:

@@ -103,7 +103,8 @@ def ask_run(
     findings, clears, unknowns = _ask_all(signals, live=live)
     validity = judge_metrics(signals, findings)
     findings = without_echoes(findings)
-    findings += [_as_sign(f) for f in audit if f.grade == "is"]
+    resumed = any(segment.kind == "resume" for segment in run.segments)
+    findings += [_as_sign(f, resumed) for f in audit if f.grade == "is"]
     findings.sort(
         key=lambda f: (
             {"ill": 0, "watch": 1, "note": 2}[f.severity],
@@ -116,10 +117,12 @@ def ask_run(
     return Asked(case, tuple(validity), tuple(clears), tuple(unknowns))
 
 
-def _as_sign(finding: Finding) -> Finding:
+def _as_sign(finding: Finding, resumed: bool) -> Finding:
     """A finding of the audit among the signs; only what DECIDES keeps its severity. A setting that does nothing decides
-    where it was given for this run and would have steered the optimisation."""
+    where it was given for this run and would have steered the optimisation, a resume that loses something where the run
+    was resumed."""
     decides = finding.id in DECIDES or (finding.id == "option-never-used" and "asked" in finding.numbers)
+    decides = decides or (finding.id == "resume-incomplete" and resumed)
     return replace(finding, severity="watch") if finding.severity == "ill" and not decides else finding
 
 
