@@ -189,7 +189,8 @@ def _how_far(case: Case, rate: float) -> tuple[float, str]:
         now, peak = float(lr.values[lr.at <= onset][-1]), float(np.nanmax(lr.values))
         if 0 < now < 0.5 * peak and int(np.nanargmax(lr.values)) > int((lr.at <= onset).sum()) - 1:
             return 2 * peak / now, f"half of {now:.2g}, where it broke on the way up"
-    if _beyond(case) and usual_rate(case) < 0.5 * rate:
+    # Of an optimizer that is not known no usual rate is known either.
+    if adaptive(case) is not None and _beyond(case) and usual_rate(case) < 0.5 * rate:
         return rate / usual_rate(case), "what runs of this length are run with: no recipe has a rate like this one"
     learned = case.found("diverged", "collapsed", "spiked", "declined-after-peak", "slow-rise")
     if not learned and case.found("at-chance", "barely-learned", "above-start", severity="ill"):
