@@ -33,7 +33,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence
+from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "bad-data-from-step"
@@ -105,3 +105,14 @@ def _step_change(train: Series, onset: float) -> tuple[float, float, float] | No
     jump = float(np.diff(x[i - 1 : i + 3]).max())  # medians of four rows place the step to within a row or two
     sharp = jump > 0.4 * (high - low) and 0.1 * (high - low) < settled - low < 1.7 * (high - low)
     return (float(at[i]), low, high) if sharp else None
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Look at what the loader gives from the jump on, mend or leave out that data, and go on from a checkpoint before it.",
+            (),
+            "try",
+            "the loss passes the onset on its old level",
+        ),
+    )

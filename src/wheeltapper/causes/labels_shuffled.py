@@ -30,7 +30,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence
+from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "labels-shuffled"
@@ -60,3 +60,14 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         elif fell < 0.05:
             out.append(Evidence(0.5, "the training loss stays at the entropy of the classes as well", "training"))
     return out
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Check that inputs and targets are paired: look at a few of each as the loader gives them.",
+            (),
+            "try",
+            "one small batch is learned by heart, and the loss leaves the level of guessing",
+        ),
+    )

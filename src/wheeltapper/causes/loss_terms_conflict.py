@@ -30,7 +30,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence
+from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "loss-terms-conflict"
@@ -68,3 +68,14 @@ def _stuck(part: Series) -> bool:
         return False
     middle, end = float(np.median(x[len(x) // 4 : len(x) // 2])), float(np.median(x[-len(x) // 8 :]))
     return end > 0.9 * middle
+
+
+def remedies(case: Case) -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "Log every term of the loss, and lower the weight of the one that the others fall against.",
+            (),
+            "try",
+            "no term rises while the total falls",
+        ),
+    )

@@ -298,7 +298,8 @@ def _old_best(following: Next) -> Iterator[Band]:
     if worthless(following.diagnosis.findings, best.metric, best.step) is not None:
         return
     sigma = noise_of(series.values[series.finite]).sigma
-    source = f"the best {best.metric} of the old run, {best.value:.4g}, less {SPREAD:g} times its noise"
+    way = "less" if series.better == "up" else "plus"
+    source = f"the best {best.metric} of the old run, {best.value:.4g}, {way} {SPREAD:g} times its noise"
     yield _one_sided(series, series.clock, total, best.value, SPREAD * sigma, source, log_gap(series))
 
 

@@ -324,7 +324,9 @@ def _todo(
     if refuted:
         rules = [r.then for r in plan.contingencies if any(i.cause in r.then for i in refuted)]
         out += list(dict.fromkeys(rules))[:2]
-        out.append("Diagnose the new run and fix it with --case, so that the refuted cause is not offered again.")
+        out.append(
+            "Diagnose the new run and fix it with --case: it knows what was tried, and what two attempts refuted is not offered again."
+        )
     if any(i.undone for i in issues):
         out.append(
             "Train again from the start, or load only the weights when you resume: the saved state restores the old rate."
