@@ -105,7 +105,8 @@ def make_fix(
         if test.failed:
             raise RefusedEdit(f"the corrected config does not load: {test.failed[0].text}", where=test.file)
     plan = draft(following, edited, made)
-    commands = launches(diagnosis.run, edited)
+    # Where the checkpoint must be named by hand, the old launch line would begin again from the start.
+    commands = () if notes else launches(diagnosis.run, edited)
     notes = (*notes, *beside(diagnosis, choice))
     return Fix(diagnosis, state, headline, choice, options, letter, edited, plan, commands, tests, notes)
 

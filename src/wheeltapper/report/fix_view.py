@@ -155,8 +155,9 @@ def commands_of(fix: Fix, folder: str | None) -> tuple[str, ...]:
     # Each begins with cd: a path from here would not be found there, nor the next line work from there.
     start = [f"({clean(c.at(shlex.quote(os.path.abspath(folder))), 2000)})" for c in fix.commands]
     if not start:
+        how = "resume as your program does it" if fix.letter == "C" else "start the next run as you started this one"
         start = [
-            f"# start the next run as you started this one, with {clean(folder, 1000)}/{clean(name, 200)} for {clean(old, 1000)}"
+            f"# {how}, with {clean(folder, 1000)}/{clean(name, 200)} for {clean(old, 1000)}"
             for old, name in file_names(fix.edited).items()
         ]
     return (*start, f"wheeltapper followup NEW_RUN --plan {clean(shlex.quote(folder), 1000)}/plan.yaml")
