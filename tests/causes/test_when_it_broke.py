@@ -88,3 +88,16 @@ def test_a_frozen_score_is_no_best_so_far() -> None:
     said = diagnose_run(make_run({"val/psnr": score, "train/loss": falling(44)}))
     assert said.verdict == "ill"
     assert said.causes[0].id != "best-so-far-logged"
+
+
+def test_a_blown_up_training_loss_beside_a_held_out_score_at_its_best_is_not_ill() -> None:
+    loss = [0.5, 3.0, 60.0, 900.0, 30.0, 4.0, *noisy([0.5] * 100)]
+    score = [0.9 - 0.8 * 0.95**i for i in range(106)]
+    assert diagnose_run(make_run({"train/loss": loss})).verdict == "ill"
+    assert diagnose_run(make_run({"train/loss": loss, "val/accuracy": score})).verdict == "sound"
+
+
+def test_norms_that_carry_the_loss_scale_do_not_make_a_learning_run_ill() -> None:
+    config = "optim: sgd\nlearning_rate: 0.1\nmax_grad_norm: 1.0\nfp16: true\nper_device_train_batch_size: 8\nmax_steps: 100\nlogging_steps: 1\n"
+    series = {"train/loss": falling(100), "grad_norm": noisy([2.0e4] * 100), "loss_scale": [65536.0] * 100}
+    assert diagnose_run(make_run(series, config=config)).verdict == "sound"

@@ -65,9 +65,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if slope is not None and 0.7 < slope < 1.3:
         # Frameworks that clip correctly log such norms too (AMP-19), so this alone is no proof.
         out.append(Evidence(2.5, f"the gradient norm follows the loss scale (slope {slope:.2f} of their logs)", "norm"))
-    ill = case.found("always-clipped", severity="ill")
-    if ill:
-        out.append(Evidence(6.0, ill[0].summary, "level", ill[0].places))
+    scaled = [f for f in case.found("always-clipped") if f.numbers.get("scaled")]
+    if scaled:
+        out.append(Evidence(2.5, scaled[0].summary, "norm", scaled[0].places))
     elif slope is not None and abs(slope) < 0.3 and not out:
         return Excluded("the gradient norm does not follow the loss scale")
     if out and adaptive(case):

@@ -41,7 +41,7 @@ AREA = "resume"
 EXPLAINS = ("declined-after-peak", "val-spike", "collapsed", "restart-jump")
 PRIOR = -2.5
 TRIAL = "evaluate the checkpoints around the resume with raw and with averaged weights: only the averaged ones fall"
-JUMP = 4.0  # noise of the score: six evaluations around a resume are looked at, so chance gives this once in 30,000
+JUMP = 4.0  # times the noise of the score: chance gives a resume that once in 30,000
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:

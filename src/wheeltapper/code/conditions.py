@@ -58,6 +58,15 @@ def part_reachable(code: Code, call: ast.Call) -> bool:
     return not events or any(reachable(code, e) for e in events)
 
 
+def accumulating(code: Code) -> Iterator[tuple[ast.AST, ast.expr, Event]]:
+    """The batch loops in which the optimizer steps every so many micro-batches: the loop, the number, the first step."""
+    for loop in code.loop.batch_loops:
+        steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
+        counts = [c for e in steps if (c := every(e, loop)) is not None and is_accumulation(code, c)]
+        if steps and len(counts) == len(steps) and code.values.number(counts[0]) != 1:
+            yield loop, counts[0], steps[0]
+
+
 def is_accumulation(code: Code, count: ast.expr) -> bool:
     """Whether the n of `step % n` is the number of micro-batches per update."""
     name = dotted_name(count).split(".")[-1]

@@ -127,7 +127,7 @@ class Meter:
             plan = self._keep(absent, grads)
         try:
             return Gradients(self._parts(plan, grads), plan, divisor)
-        except (RuntimeError, TypeError, NotImplementedError):  # of another kind than they were: sparse, or elsewhere
+        except (RuntimeError, TypeError):  # of another kind than they were: sparse, or elsewhere
             plan = self._keep(absent, grads)
             return Gradients(self._parts(plan, grads), plan, divisor)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from wheeltapper.run.facts import checkpoints_of, facts_of
 from wheeltapper.run.launches import find_launches
-from wheeltapper.run.model import Run, Segment, Series
+from wheeltapper.run.model import Run, Segment, Series, repeated
 from wheeltapper.run.names import Meaning, canonical, meaning_of
 from wheeltapper.sources.record import Floats, Note, Points, Reading
 
@@ -250,7 +250,7 @@ def _tells_the_same(a: _Chunk, b: _Chunk) -> bool:
 def _last_of_bars(p: Points) -> Points:
     """A bar that redraws its line with one position for all of it (the epoch) shows a mean that is still being taken:
     what it ends with is the row."""
-    goes_on = (np.diff(p.lines) == 0) & (np.diff(p.at) == 0)
+    goes_on = repeated(p.lines, p.at)
     if p.rank is not None or len(p.lines) < REDRAWN or float(np.mean(goes_on)) < 1 - 1 / REDRAWN:
         return p
     last = np.append(~goes_on, True)
@@ -299,7 +299,7 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
 
 def _twice_on_a_line(p: Points) -> bool:
     """Twice at one position of one line: a progress bar writes all its rows over one line, each at a position of its own."""
-    again = (np.diff(p.lines) == 0) & (np.diff(p.at) == 0)
+    again = repeated(p.lines, p.at)
     return bool(len(again)) and float(np.mean(again)) > 0.1 and p.rank is None
 
 

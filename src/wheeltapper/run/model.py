@@ -15,7 +15,13 @@ from wheeltapper.sources.record import Checkpoint, ClockName, Event, Fact, Float
 Better = Literal["up", "down", "neither", "unknown"]
 Split = Literal["train", "val", "test"]
 
-__all__ = ["Better", "Checkpoint", "Event", "Fact", "Note", "Run", "Segment", "Series", "Split"]
+__all__ = ["Better", "Checkpoint", "Event", "Fact", "Note", "Run", "Segment", "Series", "Split", "repeated"]
+
+
+def repeated(lines: Ints, at: Floats) -> Any:
+    """Where a value is followed by another of the same position on the same line: a bar that is drawn again, or a name
+    that stands twice on a line."""
+    return (np.diff(lines) == 0) & (np.diff(at) == 0)
 
 
 @dataclass(frozen=True, slots=True)

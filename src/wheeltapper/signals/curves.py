@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wheeltapper.run.model import Run, Series
+from wheeltapper.run.model import Run, Series, repeated
 from wheeltapper.signals import Absent, signal
 
 # Metrics people choose checkpoints by, most telling first; the rest of a run's metrics support them.
@@ -83,7 +83,7 @@ def _whole_loss(run: Run, split: str) -> Series | None:
 def _crowded(series: Series) -> bool:
     """A name that stands twice on one line ("train : [loss = 1.2], test : [loss = 1.3]") is no single story. A progress bar
     writes all its rows over one line, each at a position of its own: that is one."""
-    again = (np.diff(series.lines) == 0) & (np.diff(series.at) == 0)
+    again = repeated(series.lines, series.at)
     return bool(len(again)) and series.rank is None and float(np.mean(again)) > 0.1
 
 

@@ -105,6 +105,8 @@ def _by_shape(knobs: Knobs, lr: Series, shape: LrShape, progress: Progress) -> A
     if progress.state != "finished" or progress.clock != lr.clock or (progress.share or 0.0) < 0.98:
         return Unknown("the run has not reached its planned end", ("the rest of the run",))
     moves = any(word in str(name.value).lower().replace("_", "") for word in MOVING)
+    if shape.peak == 0:
+        return Unknown("the rate is 0 on every row, as a small one is that is printed with few digits", ("more digits of lr",))
     if moves and shape.kind == "constant":
         low = shape.last < 0.5 * peak
         text = f"the settings name a {name.value} schedule of {peak:.4g}, and the rate is {shape.last:.4g} on all {shape.n} rows"
@@ -142,6 +144,7 @@ CASES = {
     "still warming at five times the length": {
         "lr": [0.01 + 0.005 * i for i in range(40)], "config": _NAMED, "clock": "epoch", "start": 1, "expect": "ill",
     },
+    "a small rate printed as 0": {"lr": [0.0] * 40, "config": _NAMED, "clock": "epoch", "start": 1, "expect": "unknown"},
     "named schedule, followed": {
         "lr": [0.26 * min((i + 1) / 8, (40 - i) / 32) for i in range(40)], "config": _NAMED, "clock": "epoch",
         "start": 1, "expect": "clear",

@@ -62,8 +62,9 @@ def look(
     sigma = max(robust_sigma(np.diff(x)) / np.sqrt(2), 1e-9)
     heavy = 1.5 * float(np.quantile(np.abs(excess[1:half]), 0.99)) if n >= 40 else 0.0
     limit = max(spike_threshold(n) * sigma, heavy, np.log(1.15))
+    best = [s.name for s in (*val_metrics, val_loss) if s is not None and ends_at_best(s)]
     ruined = _ruined(train_loss, good, x, width)
-    if ruined is not None:
+    if ruined is not None and not (best or shifting or task.reinforcement or task.adversarial):
         return ruined
     spots = np.flatnonzero(excess > limit)
     spots = spots[spots > 0]
@@ -82,7 +83,6 @@ def look(
             f"{train_loss.name} jumped from {np.exp(level):.4g} to {np.exp(x[first]):.4g} at {where(train_loss, index)} "
             f"and did not come back (ends at {np.exp(end_level):.4g})"
         )
-        best = [s.name for s in (*val_metrics, val_loss) if s is not None and ends_at_best(s)]
         if best:  # what it does on held-out data is as good as ever: the training loss means something else since then
             text += f"; {best[0]} ends at its best all the same"
         ill = not (shifting or task.diffusion or best)

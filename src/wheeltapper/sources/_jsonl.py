@@ -276,6 +276,14 @@ def _say(builder: TableBuilder, name: str, found: str | None, line: int, row: in
         builder.text(name, found, row)
 
 
+def as_float(value: float) -> float:
+    """A whole number beyond the range of a float, which only a damaged file holds, is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
 def flat(name: str, value: Any, depth: int = 0) -> Iterable[tuple[str, float | str | None]]:
     """The numbers and words inside a JSON value. None stands for what is left out for its size.
 
@@ -283,10 +291,7 @@ def flat(name: str, value: Any, depth: int = 0) -> Iterable[tuple[str, float | s
     [('ap[0]', 0.5), ('ap[1].s', 1.0)]
     """
     if isinstance(value, (float, int)):  # bool too: true is 1
-        try:
-            yield name, float(value)
-        except OverflowError:
-            yield name, np.inf if value > 0 else -np.inf
+        yield name, as_float(value)
     elif isinstance(value, str):
         parsed = number(value)
         yield name, value if parsed is None else parsed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import blocks, first_objects
-from wheeltapper.sources._jsonl import objects
+from wheeltapper.sources._jsonl import as_float, objects
 from wheeltapper.sources._table import Stated, TableBuilder
 from wheeltapper.sources.record import Checkpoint, ClockName, Floats, Note, Reading
 
@@ -86,19 +85,11 @@ def _moments(row: dict[str, Any], builder: TableBuilder, line: int) -> Iterator[
             if num == 0:  # nothing was collected in this tick: its mean is NaN, and says nothing
                 builder.count("{n} values without a sample in their tick left out", line, "info")
             elif isinstance(mean, (int, float)):
-                yield name, _float(mean)
+                yield name, as_float(mean)
         elif isinstance(value, (int, float)):
-            yield name, _float(value)
+            yield name, as_float(value)
         elif isinstance(value, str):
             builder.text(name, value)
-
-
-def _float(value: int | float) -> float:
-    """A whole number beyond the range of a float, which only a damaged file holds, is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _result(row: dict[str, Any], line: int, builder: TableBuilder, snapshots: list[Checkpoint]) -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from wheeltapper.code.conditions import conditional, every, is_accumulation, reachable
+from wheeltapper.code.conditions import accumulating, conditional, every, reachable
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -34,14 +34,7 @@ ID = "ema-per-micro-step"
 def check(code: Code) -> Iterator[Finding]:
     if code.by_framework or code.made("engine"):
         return
-    for loop in code.loop.batch_loops:
-        steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
-        counts = [every(e, loop) for e in steps]
-        if not steps or any(c is None or not is_accumulation(code, c) for c in counts):
-            continue
-        count = counts[0]
-        if count is None or code.values.number(count) == 1:
-            continue
+    for loop, count, step in accumulating(code):
         updates = [e for e in code.loop.inside(loop, "ema", "average") if e.loops[-1] is loop and reachable(code, e)]
         if updates and all(every(e, loop) is None and not conditional(e, loop) for e in updates):
             yield code.finding(
@@ -49,7 +42,7 @@ def check(code: Code) -> Iterator[Finding]:
                 f"The average is updated at every micro-batch and the weights move every {ast.unparse(count)}: it forgets that many "
                 "times faster than its decay says.",
                 updates[0].node,
-                steps[0].node,
+                step.node,
                 severity="watch",
             )
             return

@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from wheeltapper.code.conditions import every, is_accumulation, nodes_of
+from wheeltapper.code.conditions import accumulating, every, nodes_of
 from wheeltapper.code.reading import Code
 from wheeltapper.finding import Finding
 
@@ -35,14 +35,9 @@ ID = "loss-not-divided"
 def check(code: Code) -> Iterator[Finding]:
     if code.by_framework or code.made("engine") or "deepspeed" in str(code.program.imported):
         return
-    for loop in code.loop.batch_loops:
-        steps = [e for e in code.loop.inside(loop, "step", "scaler-step") if e.loops[-1] is loop]
-        counts = [every(e, loop) for e in steps]
-        if not steps or any(c is None or not is_accumulation(code, c) for c in counts):
-            continue
-        count = counts[0]
+    for loop, count, step in accumulating(code):
         backward = next(e for e in code.loop.backwards if e.loops[-1] is loop)
-        if count is None or every(backward, loop) is not None or code.values.number(count) == 1:
+        if every(backward, loop) is not None:
             continue
         if not _divides(code, count):
             yield code.finding(
@@ -50,7 +45,7 @@ def check(code: Code) -> Iterator[Finding]:
                 f"The optimizer steps every {ast.unparse(count)} micro-batches and the loss is not divided by it: the gradient is "
                 "a sum, not a mean.",
                 backward.node,
-                steps[0].node,
+                step.node,
                 severity="watch",
                 grade="suspected",
             )

@@ -95,6 +95,7 @@ FAULTS = (
         text="the averaged weights are kept in bf16, where a small update is rounded away",
     ),
     Fault(
+        seen="code",  # frameworks that clip rightly may log such norms too
         id="clip-before-unscale", cause="clip-before-unscale", knob="grad_clip", harm="quality",
         needs=FP16 | {"grad_clip": True, "optimizer": "SGD", "lr": 0.3}, good="unscale_ then clip",
         bad="clip of scaled gradients",
