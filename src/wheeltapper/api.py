@@ -180,8 +180,15 @@ def followup(new_run: Where, plan: Where, *, name: str | None = None, record: bo
     promised = load_plan(file)
     result = follow_up(judge(_one(new_run, name, "--run")), promised)
     if record:
-        add_attempt(file.parent / promised.case, followed(result, _today()), promised.source.run)
+        record_followup(result, plan)
     return result
+
+
+def record_followup(result: Followup, plan: Where) -> None:
+    """Add what came of a plan to its case file."""
+    file = Path(plan) / PLAN if Path(plan).is_dir() else Path(plan)
+    promised = load_plan(file)
+    add_attempt(file.parent / promised.case, followed(result, _today()), promised.source.run)
 
 
 def _today() -> str:

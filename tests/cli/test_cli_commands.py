@@ -286,5 +286,5 @@ def test_a_trial_is_advised_only_where_it_can_be_run(
 
 def test_a_fix_that_is_kept_from_the_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(capsys, "fix", EXAMPLE, "--keep", "lr", "--dry-run")
-    assert code == 3
-    assert "No fix yet: you keep optimizer.lr" in out
+    assert code == 1  # a remedy there is, and the user's pin refuses it
+    assert "No fix: you keep optimizer.lr" in out

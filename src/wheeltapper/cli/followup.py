@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from wheeltapper.report.fix_view import followup_view
 
     with Progress("following up"):
-        result = api.followup(args.path, args.plan, name=args.name, record=not args.no_record)
+        result = api.followup(args.path, args.plan, name=args.name, record=False)
     if args.json:
         from wheeltapper.report.json_fix import followup_object
         from wheeltapper.report.json_out import dumps
@@ -63,4 +63,6 @@ def run(args: argparse.Namespace) -> int:
 
         with console_for(args) as out:
             print_followup(followup_view(result), out)
+    if not args.no_record:  # last: what was found is told even where it cannot be written down
+        api.record_followup(result, args.plan)
     return CODES[result.outcome]

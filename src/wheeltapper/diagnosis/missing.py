@@ -9,6 +9,7 @@ from wheeltapper.diagnosis.model import SOMETHING_ELSE, Missing, RankedCause, Ve
 from wheeltapper.finding import Unknown
 from wheeltapper.run.model import Run
 
+NAMED = "a loss or a score, under its name"
 # What separates the common causes of a diverged, stuck or declined run, and what it would tell.
 ASKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
@@ -21,6 +22,7 @@ ASKS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "whether the norm rose before the loss did",
         ("lr-too-high", "bad-data-from-step", "fp16-overflow"),
     ),
+    (NAMED, "without one nothing can be judged; columns without a header have no names", ()),
     ("a score on held-out data", "whether what was learned holds elsewhere", ("overfitting", "train-val-leak")),
     ("the config or the command line", "which settings the run really had", ("lr-too-high", "no-warmup")),
 )
@@ -38,7 +40,7 @@ def what_is_missing(
             bearing = tuple(c.id for c in open_causes if c.id in decides)
             if verdict == "sound" and "held-out" not in what:
                 continue
-            bits = 1.0 + 2.0 * sum(c.probability for c in open_causes if c.id in decides)
+            bits = 5.0 if what == NAMED else 1.0 + 2.0 * sum(c.probability for c in open_causes if c.id in decides)
             out.append(Missing(what, why, bearing, bits))
     if verdict == "ill" and open_causes and open_causes[0].probability < 0.9 and open_causes[0].trial:
         first = open_causes[0]
@@ -58,6 +60,8 @@ def _lacking(case: Case) -> set[str]:
         out.add("the gradient norm before clipping")
     if case.get("val_loss") is None and case.get("val_metrics") is None:
         out.add("a score on held-out data")
+    if not any(series.better in ("up", "down") for series in run.series.values()):
+        out.add(NAMED)
     if not run.configs:
         out.add("the config or the command line")
     return out

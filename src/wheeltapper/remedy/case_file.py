@@ -18,7 +18,7 @@ from wheeltapper.config.write import replace_bytes
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.fix import run_hash
 from wheeltapper.remedy.followup import Followup
-from wheeltapper.remedy.plan import Plan
+from wheeltapper.remedy.plan import PLAN, Plan, load_plan
 from wheeltapper.run.model import Run
 
 NAME = "case.json"
@@ -91,10 +91,20 @@ class CaseFile(_Strict, frozen=True):
         return frozenset(cause for cause, status in told.items() if status == "CONFIRMED")
 
 
-def load_case(path: str | Path) -> CaseFile:
-    """A case by its file, or by the folder that holds it."""
+def case_path(path: str | Path) -> Path:
+    """The file of a case, given that or its page, or the folder of one of its fixes: a later fix names the case it goes
+    on with in its plan."""
     file = Path(path)
-    file = file / NAME if file.is_dir() else file.with_name(NAME) if file.name == "case.md" else file
+    if not file.is_dir():
+        return file.with_name(NAME) if file.name == "case.md" else file
+    if not (file / NAME).exists() and (file / PLAN).is_file():
+        return file / load_plan(file / PLAN).case
+    return file / NAME
+
+
+def load_case(path: str | Path) -> CaseFile:
+    """A case by its file, or by the folder of one of its fixes."""
+    file = case_path(path)
     try:
         if file.stat().st_size > MOST_BYTES:
             raise InputError("this is no case file: it is far too long.", where=str(file))

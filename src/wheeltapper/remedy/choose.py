@@ -91,6 +91,11 @@ class Choice:
         """The edits of the corrected config."""
         return tuple(e for t in self.treatments if t.how in ("apply", "try") for e in t.edits)
 
+    @property
+    def kept(self) -> str:
+        """The first remedy that the user's pins left out, in words; empty where none was."""
+        return next((item.why for item in self.left if item.why.startswith("you keep")), "")
+
     def by(self, *how: How) -> tuple[Treatment, ...]:
         return tuple(t for t in self.treatments if t.how in how)
 

@@ -15,11 +15,10 @@ import msgspec
 
 from wheeltapper.config.write import replace_bytes, write
 from wheeltapper.errors import InputError
-from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, load_case
+from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, case_path, load_case
 from wheeltapper.remedy.fix import Fix, file_names
-from wheeltapper.remedy.plan import dump_plan, load_plan, seen_from
+from wheeltapper.remedy.plan import PLAN, dump_plan, load_plan, seen_from
 
-PLAN = "plan.yaml"
 PAGES = ("fix.md", "fix.html")
 
 
@@ -48,7 +47,7 @@ def write_fix(
     if case is not None:
         load_case(case)  # a history that cannot be read stops us before anything is written
     plan = seen_from(fix.plan, folder)
-    plan = plan if case is None else msgspec.structs.replace(plan, case=os.path.relpath(_case_of(case), folder))
+    plan = plan if case is None else msgspec.structs.replace(plan, case=os.path.relpath(case_path(case), folder))
     target = folder if held else folder.with_name(f".{folder.name}.part")
     if not held:
         if target.exists():  # of a fix that was killed
@@ -69,12 +68,8 @@ def write_fix(
             folder.rmdir()  # empty: a rename over it is not everywhere allowed
         os.replace(target, folder)
     if case is not None:
-        add_attempt(_case_of(case), attempt, fix.diagnosis.run.name)
+        add_attempt(case_path(case), attempt, fix.diagnosis.run.name)
     return [folder / name for name in (*names.values(), PLAN, *pages)]
-
-
-def _case_of(path: Path) -> Path:
-    return path / NAME if path.is_dir() else path.with_name(NAME)
 
 
 def _clear(folder: Path) -> None:

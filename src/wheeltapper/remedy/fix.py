@@ -107,8 +107,18 @@ def make_fix(
     plan = draft(following, edited, made)
     # Where the checkpoint must be named by hand, the old launch line would begin again from the start.
     commands = () if notes else launches(diagnosis.run, edited)
-    notes = (*notes, *beside(diagnosis, choice))
+    notes = (*notes, *_other_config(diagnosis, chosen.edits), *beside(diagnosis, choice))
     return Fix(diagnosis, state, headline, choice, options, letter, edited, plan, commands, tests, notes)
+
+
+def _other_config(diagnosis: Diagnosis, edits: Sequence[Edit]) -> tuple[str, ...]:
+    """Where the log contradicts the rate that is edited, the file may not be the one the run was started with."""
+    if not any(e.knob.startswith(("optimizer.lr", "schedule.")) for e in edits):
+        return ()
+    off = next((f for f in diagnosis.findings if f.id == "lr-off-plan"), None)
+    if off is None:
+        return ()
+    return (f"Look whether this config is the one the run was started with: {off.summary}",)
 
 
 def beside(diagnosis: Diagnosis, choice: Choice) -> tuple[str, ...]:
@@ -145,9 +155,8 @@ def _state(choice: Choice) -> tuple[State, str]:
         return "code", f"{lead[0].upper()}{lead[1:]}: {code[0].remedy.text.rstrip('.')}"
     if choice.left and not choice.by("open"):
         return "refused", f"No remedy is left: {choice.left[0].why}"
-    kept = next((item.why for item in choice.left if item.why.startswith("you keep")), "")
-    if kept:
-        return "cannot-tell", f"No fix yet: {kept}, and no other cause is sure enough to change anything for it"
+    if choice.kept:
+        return "refused", f"No fix: {choice.kept}, and no other cause is sure enough to change anything for it"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
 
 

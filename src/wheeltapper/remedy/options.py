@@ -188,6 +188,8 @@ def _no_config(choice: Choice) -> str:
     if code:
         where = ", ".join(str(p) for p in code[0].places[:2])
         return f"{code[0].by_hand}: {code[0].remedy.text}" + (f" ({where})" if where else "")
+    if choice.kept:
+        return f"{choice.kept}, and no other cause is sure enough to change a setting for it"
     if choice.by("open"):
         return "no cause is sure enough to change a setting for it; its trial comes first"
     if choice.left:

@@ -21,6 +21,7 @@ from wheeltapper.errors import InputError
 from wheeltapper.sources.record import CLOCKS, ClockName
 
 VERSION = 1
+PLAN = "plan.yaml"
 MOST_BYTES = 4_000_000  # a plan is a page of text; more is another file
 
 Option = Literal["A", "B", "C"]
