@@ -185,10 +185,9 @@ def followup(new_run: Where, plan: Where, *, name: str | None = None, record: bo
 
 
 def record_followup(result: Followup, plan: Where) -> None:
-    """Add what came of a plan to its case file."""
-    file = Path(plan) / PLAN if Path(plan).is_dir() else Path(plan)
-    promised = load_plan(file)
-    add_attempt(file.parent / promised.case, followed(result, _today()), promised.source.run)
+    """Add what came of a plan to its case file. `plan`: where it lies, as `followup` took it."""
+    folder = Path(plan) if Path(plan).is_dir() else Path(plan).parent
+    add_attempt(folder / result.plan.case, followed(result, _today()), result.plan.source.run)
 
 
 def _today() -> str:

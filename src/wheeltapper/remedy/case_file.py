@@ -93,12 +93,16 @@ class CaseFile(_Strict, frozen=True):
 
 def case_path(path: str | Path) -> Path:
     """The file of a case, given that or its page, or the folder of one of its fixes: a later fix names the case it goes
-    on with in its plan."""
+    on with in its plan, also where an earlier fix in the same folder had begun one of its own."""
     file = Path(path)
     if not file.is_dir():
         return file.with_name(NAME) if file.name == "case.md" else file
-    if not (file / NAME).exists() and (file / PLAN).is_file():
-        return file / load_plan(file / PLAN).case
+    if (file / PLAN).is_file():
+        try:
+            return file / load_plan(file / PLAN).case
+        except InputError:
+            if not (file / NAME).exists():
+                raise
     return file / NAME
 
 

@@ -20,6 +20,7 @@ from wheeltapper.remedy.fix import Fix, file_names
 from wheeltapper.remedy.plan import PLAN, dump_plan, load_plan, seen_from
 
 PAGES = ("fix.md", "fix.html")
+CANNOT = "cannot be written: "  # as replace_bytes says it
 
 
 def ours(folder: Path) -> bool:
@@ -49,27 +50,41 @@ def write_fix(
     plan = seen_from(fix.plan, folder)
     plan = plan if case is None else msgspec.structs.replace(plan, case=os.path.relpath(case_path(case), folder))
     target = folder if held else folder.with_name(f".{folder.name}.part")
-    if not held:
-        if target.exists():  # of a fix that was killed
-            shutil.rmtree(target)
-        target.mkdir(parents=True)
     names = file_names(fix.edited)
-    if held:
-        _clear(target)
-    for edited in fix.edited:
-        write(edited, target / names[edited.file])
-    for name, text in pages.items():
-        replace_bytes(target / name, text.encode())
-    replace_bytes(target / PLAN, dump_plan(plan).encode())
-    if case is None:
-        add_attempt(target / NAME, attempt, fix.diagnosis.run.name)
-    if not held:
-        if folder.is_dir():
-            folder.rmdir()  # empty: a rename over it is not everywhere allowed
-        os.replace(target, folder)
+    try:
+        if held:
+            _clear(target)
+        else:
+            if target.exists():  # of a fix that was killed
+                shutil.rmtree(target)
+            target.mkdir(parents=True)
+        for edited in fix.edited:
+            write(edited, target / names[edited.file])
+        for name, text in pages.items():
+            replace_bytes(target / name, text.encode())
+        replace_bytes(target / PLAN, dump_plan(plan).encode())
+        if case is None:
+            add_attempt(target / NAME, attempt, fix.diagnosis.run.name)
+        if not held:
+            if folder.is_dir():
+                folder.rmdir()  # empty: a rename over it is not everywhere allowed
+            os.replace(target, folder)
+    except OSError as error:
+        raise _cannot(folder, target, error.strerror or str(error)) from None
+    except InputError as error:
+        if target == folder or not (error.where or "").startswith(str(target)):
+            raise
+        raise _cannot(folder, target, error.what.removeprefix(CANNOT)) from None
     if case is not None:
         add_attempt(case_path(case), attempt, fix.diagnosis.run.name)
     return [folder / name for name in (*names.values(), PLAN, *pages)]
+
+
+def _cannot(folder: Path, target: Path, why: str) -> InputError:
+    """Told by the name that the user gave; the half-filled folder of another name goes."""
+    if target != folder:
+        shutil.rmtree(target, ignore_errors=True)
+    return InputError(f"{CANNOT}{why}.", where=str(folder), do="Name another folder with -o.")
 
 
 def _clear(folder: Path) -> None:
