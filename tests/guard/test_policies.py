@@ -252,9 +252,3 @@ def test_a_wrong_option_is_told_at_once(options: dict[str, Any]) -> None:
         Loop().guard(**options)
 
 
-def test_what_cannot_be_copied_is_refused() -> None:
-    """A stand-in of the same name: the real one needs a process group to be made."""
-    old = type("FullyShardedDataParallel", (torch.nn.Linear,), {})(2, 1)
-    with pytest.raises(InputError, match="FullyShardedDataParallel"):
-        Guard(old, torch.optim.SGD(old.parameters(), lr=0.1), policy="rollback")
-    assert Guard(old, torch.optim.SGD(old.parameters(), lr=0.1), policy="skip").passive is None

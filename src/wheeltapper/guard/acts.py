@@ -6,6 +6,7 @@ Every action is bounded in number, written to the journal before it is done, and
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ class Actor:
         self.snapshots: deque[Snapshot] = deque(maxlen=max(snapshots, 2))
         self.saved: set[int] = set()  # ticks of snapshots that are on disk
         self.skips: Any = None  # on the device: steps skipped so far
+        self.met = False  # the ranks have met before this step
         self.hopeless = False  # the weights are not finite, and this policy cannot mend that
         self._buffers: list[Any] = []
         self._hidden: list[tuple[Any, Any]] = []  # gradients taken away for a step that is skipped
@@ -87,15 +89,21 @@ class Actor:
         """A device scalar: 1 if this step must not be made. Nothing is read back. Under a scaler overflows are the
         scaler's to skip, and only outliers are ours."""
         bad, total = gradients.bad(), gradients.total()
+        used: Any = float(self.used)
+        absent: Any = 0.0
         if self.ranks.group is not None:
-            how = "sum" if self.ranks.sharded else "max"
-            met = torch.stack([bad, total.square()]).to(self.ranks.meeting_device(total.device))
-            bad, square = self.ranks.reduce(met, how).to(total.device)
-            total = square.sqrt()
+            self.met = True
+            # Each rank knows the band of its own shards only: theirs together is the band of the whole.
+            rest = (total.new_full((), v) for v in (limit * limit, used, 0.0))
+            mine = torch.stack([bad, total.square().nan_to_num(nan=math.inf), *rest])
+            bad, square, limits, used, absent = self.ranks.before_step(mine)
+            total, limit = square.sqrt(), limits.sqrt()
         if self.skips is None:
-            self.skips = torch.full_like(total, float(self.used))
+            self.skips = torch.zeros_like(total) + used
         outlier = torch.isfinite(total) & (total > limit)
         flag = (outlier if scaler else outlier | (bad > 0)) & (self.skips < self.limit)
+        if self.ranks.group is not None:
+            flag = flag & (absent == 0)  # a rank whose guard has failed would make the step, alone
         self.skips = self.skips + flag
         return flag.float()
 
@@ -258,8 +266,8 @@ class Actor:
         self.finish()
         facts: dict[str, Any] = {}
         now = snapshot.take(self.parts, step, tick)
-        good = next((s for s in reversed(self.snapshots) if s.tick + SETTLE <= tick and s.finite()), None)
-        if now.finite():
+        good = next((s for s in reversed(self.snapshots) if s.tick + SETTLE <= tick and self._all(s.finite())), None)
+        if self._all(now.finite()):
             now.small = snapshot.small_state(self.parts)
             facts["stopped_at"] = str(self._save(now, "stopped") or "")
         if good is not None and good.tick not in self.saved:
@@ -299,8 +307,8 @@ def cut_rates(parts: Parts, factor: float) -> dict[str, Any]:
 def scale_schedule(scheduler: Any, factor: float) -> None:
     if scheduler is None:
         return
-    for inner in getattr(scheduler, "_schedulers", ()):
-        scale_schedule(inner, factor)
+    for inner in (*getattr(scheduler, "_schedulers", ()), getattr(scheduler, "scheduler", None)):
+        scale_schedule(inner, factor)  # of a sequence, or inside accelerate's wrapper
     base = getattr(scheduler, "base_lrs", None)
     if isinstance(base, list):
         scheduler.base_lrs = [b * factor for b in base]

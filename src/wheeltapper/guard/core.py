@@ -23,16 +23,17 @@ from wheeltapper.guard import look as looks
 from wheeltapper.guard import scale, verdict
 from wheeltapper.guard.activations import Activations, chosen, compiled
 from wheeltapper.guard.acts import Actor
-from wheeltapper.guard.disk import Journal, newest
+from wheeltapper.guard.closure import before
+from wheeltapper.guard.disk import Journal
 from wheeltapper.guard.judge import Alarm, Judge, listed
 from wheeltapper.guard.measure import Meter, memory
-from wheeltapper.guard.meeting import meet, met
+from wheeltapper.guard.meeting import attend, meet, met
 from wheeltapper.guard.outbox import Outbox
-from wheeltapper.guard.ranks import Ranks, find, old_sharding
+from wheeltapper.guard.ranks import check, find
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
-from wheeltapper.guard.rng import capture
+from wheeltapper.guard.resume import resume
 from wheeltapper.guard.row import NAN, Row, number
-from wheeltapper.guard.snapshot import Parts, fit, load, same_model, unwrapped
+from wheeltapper.guard.snapshot import Parts, fit, unwrapped
 
 log = logging.getLogger("wheeltapper.guard")
 
@@ -52,7 +53,7 @@ class Guard:
     recoveries: how often a policy may act, over all restarts of the run (skip 20, cut 3, rollback 3, stop 1).
     snapshot_every, snapshots: how often the state is copied for rollback and stop, and how many copies are held.
     cut: what a cut multiplies the rates by. replay: a rollback also moves the loader back to the same batches.
-    process_group: the ranks that train together, where the model's wrapping does not tell.
+    process_group: the ranks that train together, where the model's wrapping does not tell; False: this one alone.
     activations: also measure what the modules put out, at the looks: True for all, or their names or patterns.
     """
 
@@ -83,11 +84,8 @@ class Guard:
         if not 0 < cut < 1:
             raise InputError(f"cut={cut} is not between 0 and 1")
         fit(model, optimizer, scaler)
-        if policy in ("rollback", "stop") and old_sharding(model):
-            raise InputError(
-                f'policy="{policy}" cannot copy the state of a FullyShardedDataParallel model',
-                do='Use fully_shard (FSDP2), or policy="skip" or "cut".',
-            )
+        self._ranks = find(model, process_group)
+        check(policy, self._ranks)
         self.model, self.optimizer, self.scheduler, self.scaler, self.ema = model, optimizer, scheduler, scaler, ema
         self.policy = policy
         self.run_dir = Path(run_dir) if run_dir is not None else None
@@ -116,7 +114,6 @@ class Guard:
         self._loader: Any = None
         self._last: Row | None = None  # the last step, for the meeting of the ranks
         self._cuda = False
-        self._ranks = Ranks()
         self._meetings = 0
         self._journal = Journal(None)
         self._options: dict[str, Any] = {
@@ -127,7 +124,7 @@ class Guard:
             "replay": replay,
         }
         self._activations = Activations(chosen(model, activations)) if activations else None
-        self._guarded("starting", self._start, process_group)
+        self._guarded("starting", self._start)
 
     # What the user calls
 
@@ -244,8 +241,13 @@ class Guard:
                 text = f"{name} raised {type(error).__name__}: {error}. It is not called again."
                 self.incidents.append(Incident("guard", self.at, self.tick, time.time(), text))
 
-    def _pre_hook(self, *_: Any) -> None:
+    def _pre_hook(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return before(self._enter, args, kwargs)
+
+    def _enter(self) -> None:
         self._guarded("before the step", self._before)
+        if self.policy == "skip" and self._ranks.group is not None:
+            attend(self)
 
     def _post_hook(self, *_: Any) -> None:
         if hasattr(self, "_actor"):
@@ -256,8 +258,7 @@ class Guard:
 
     # Start and end
 
-    def _start(self, process_group: Any) -> None:
-        self._ranks = find(self.model, process_group)
+    def _start(self) -> None:
         self.rank = self._ranks.rank
         self.attach()
         self._meter = self._new_meter()
@@ -299,19 +300,7 @@ class Guard:
     def resume(self) -> int | None:
         """Load the newest checkpoint of run_dir that passes every test into the training's objects, and return its
         step; None if there is none. Unlike the rest of the guard this may raise: training has not begun."""
-        found = newest(self._journal if not self._ranks.rank or self._ranks.sharded else Journal(self.run_dir))
-        if found is None:
-            return None
-        state, path = found
-        if self._ranks.rank and not self._ranks.sharded:
-            mine = newest(self._journal)
-            state["rng"] = mine[0]["rng"] if mine and mine[0]["step"] == state["step"] else capture()
-        same_model(self.model, state, path.name)
-        with torch.no_grad():
-            load(self._parts(), state, replay=True)
-        self.at = int(state["step"])
-        self._journal.write("resume", step=self.at, file=path.name)
-        return self.at
+        return resume(self)
 
     def _finish(self) -> None:
         self._open = None
@@ -362,7 +351,7 @@ class Guard:
                 looks.outputs(row.look, self._activations)
         if self._meter.moves is not None:
             self._meter.moves.before()
-        if self.policy == "skip" and not self._actor.spent:
+        if self.policy == "skip" and (not self._actor.spent or self._ranks.group is not None):
             self._actor.hold(row, self._meter.params, self._judge.norm_limit())
 
     def _spoil_step(self) -> None:
@@ -386,8 +375,8 @@ class Guard:
             self._activations.attach() if self._due() else self._activations.detach()
         if self.policy != "watch":
             self._actor.parts = self._parts()
-            self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
-            if self._actor.due() and self._ranks.group is None:
+            if self._ranks.group is None:  # else all ranks keep and act together, when they meet
+                self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
                 verdict.act(self, self._actor.want)
         self._tell("boundary", self.tick)
 
@@ -426,7 +415,7 @@ class Guard:
     def _send(self, row: Row) -> None:
         if row is self._late:
             self._late = None
-        self._outbox.send(row.tensor(self._meter), row, row=True)
+        row.send(self._meter, self._outbox)
         look = row.look
         if look is not None:
             for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):

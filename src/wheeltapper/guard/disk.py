@@ -119,17 +119,34 @@ def verify(path: Path, step: int, digest: str | None = None) -> dict[str, Any]:
     return state
 
 
-def newest(journal: Journal) -> tuple[dict[str, Any], Path] | None:
-    """The newest checkpoint the journal calls good that still passes every test."""
+def checkpoints(journal: Journal) -> dict[int, dict[str, Any]]:
+    """The journal's last line about the checkpoint of each step, latest lines first."""
+    found: dict[int, dict[str, Any]] = {}
     for line in reversed(journal.earlier):
-        if line.get("event") != "checkpoint" or journal.folder is None:
-            continue
-        path = journal.folder / Path(str(line.get("file"))).name
-        try:
-            return verify(path, int(line["step"]), str(line["sha256"])), path
-        except Exception as error:  # a damaged file raises whatever its bytes lead to
-            log.warning("checkpoint %s cannot be used: %s", path.name, error)
-    return None
+        if line.get("event") == "checkpoint" and isinstance(line.get("step"), int):
+            found.setdefault(line["step"], line)
+    return found
+
+
+def good_steps(journal: Journal) -> list[int]:
+    """Steps of the checkpoints that the journal calls good and whose files are there, last written first."""
+    folder = journal.folder
+    if folder is None:
+        return []
+    return [s for s, line in checkpoints(journal).items() if (folder / Path(str(line.get("file"))).name).exists()]
+
+
+def sound(journal: Journal, step: int) -> tuple[dict[str, Any], Path] | None:
+    """The checkpoint of a step, if it passes every test."""
+    line = checkpoints(journal).get(step)
+    if line is None or journal.folder is None:
+        return None
+    path = journal.folder / Path(str(line.get("file"))).name
+    try:
+        return verify(path, step, str(line["sha256"])), path
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        log.warning("checkpoint %s cannot be used: %s", path.name, error)
+        return None
 
 
 def prune(folder: Path, rank: int) -> None:

@@ -33,6 +33,18 @@ def meet(guard: Guard) -> None:
         guard._fail("meeting the other ranks", error)
 
 
+def attend(guard: Guard) -> None:
+    """Under policy="skip" the ranks meet before every step. A rank whose guard has failed comes too, and says so."""
+    actor, device = getattr(guard, "_actor", None), next(guard.model.parameters()).device
+    if actor is not None and actor.met:
+        actor.met = False
+        return
+    try:
+        guard._ranks.before_step(torch.tensor([0.0, 0.0, float("inf"), 0.0, 1.0], device=device))
+    except Exception as error:
+        guard._fail("meeting the other ranks", error)
+
+
 def agree(guard: Guard) -> None:
     """Weights and buffers by their norms: equal numbers have equal norms, bit for bit. Under sharding the norms are
     parts of one whole instead, and are added up. The answer is read when it comes."""
@@ -40,7 +52,7 @@ def agree(guard: Guard) -> None:
     meter = getattr(guard, "_meter", None)
     seen = guard._last.gradients if guard._last is not None else None
     if ranks.sharded:
-        mine = torch.full((1,), float("nan")) if seen is None else seen.total().square().reshape(1)
+        mine = torch.full((1,), float("nan")) if seen is None else seen.total().square().reshape(1) / ranks.copies
         total = ranks.reduce(mine.to(ranks.meeting_device(mine.device)), "sum")
         if meter is not None and guard.passive is None:
             guard._outbox.send(total.sqrt().to(meter.device, non_blocking=True), ("norm", guard.tick))
@@ -78,16 +90,28 @@ def buffers(guard: Guard) -> list[Any]:
 
 
 def decide(guard: Guard) -> None:
-    """One verdict: if a rank wants to act, all do, from the earliest onset. This waits for the ranks."""
+    """One verdict: if a rank wants to act, all do, from the earliest onset and with the budget of the one that has used
+    most; if all are calm, all keep their state, so that they can go back to the same. This waits for the ranks."""
     ranks, actor = guard._ranks, getattr(guard, "_actor", None)
     want = actor.want if actor is not None else None
-    mine = [float(guard.passive is not None), float(want is not None), -float(want.onset) if want else float("-inf")]
+    mine = [1.0, 0.0, float("-inf"), 0.0, 0.0]
+    if guard.passive is None and actor is not None:
+        onset = -float(want.onset) if want else float("-inf")
+        mine = [0.0, float(want is not None), onset, float(actor.used), float(not guard._judge.calm())]
     device = ranks.meeting_device(next(guard.model.parameters()).device)
-    passive, wanted, onset = ranks.reduce(torch.tensor(mine, dtype=torch.float64, device=device), "max").tolist()
-    if passive:
-        guard.passive = guard.passive or "the guard of another rank has stopped looking"
-    elif wanted:
-        act(guard, want or Want(int(-onset), "Another rank asked for it."))
+    met = ranks.reduce(torch.tensor(mine, dtype=torch.float64, device=device), "max").tolist()
+    passive, wanted, onset, used, unrest = met
+    if passive or actor is None:
+        if guard.passive is None:
+            guard._fail("another rank", RuntimeError("its guard has stopped looking, so none acts"))
+        return
+    if used > actor.used:
+        actor.used = int(used)
+        actor.spent = actor.used >= actor.limit
+    if wanted:
+        act(guard, Want(int(-onset), want.reason if want else "Another rank asked for it."))
+    else:
+        actor.keep(guard.at, guard.tick, calm=not unrest)
 
 
 def met(guard: Guard, what: tuple[str, int], numbers: Any) -> None:

@@ -19,6 +19,7 @@ from wheeltapper.errors import InputError
 from wheeltapper.guard import rng
 from wheeltapper.guard.judge import listed
 from wheeltapper.guard.measure import norms
+from wheeltapper.guard.ranks import old_sharding
 from wheeltapper.guard.sample import local
 
 
@@ -82,7 +83,7 @@ def take(parts: Parts, step: int, tick: int) -> Snapshot:
     state: dict[str, Any] = {
         "step": step,
         "tick": tick,
-        "model": clone(dict(model.state_dict())),
+        "model": clone(live(model)),
         "buffers": [n for n, _ in model.named_buffers()],
         "hidden": clone(hidden_buffers(model)),
         "optimizer": clone(parts.optimizer.state_dict()),
@@ -91,7 +92,7 @@ def take(parts: Parts, step: int, tick: int) -> Snapshot:
     }
     if parts.loader is not None and hasattr(parts.loader, "state_dict"):
         state["loader"] = copy.deepcopy(parts.loader.state_dict())
-    bad = unsound(model.state_dict(), state["buffers"], parts.optimizer.state_dict())
+    bad = unsound(live(model), state["buffers"], parts.optimizer.state_dict())
     event = None
     if isinstance(bad, torch.Tensor) and bad.device.type == "cuda":
         bad = to_host(bad)
@@ -120,7 +121,7 @@ def put_back(parts: Parts, snapshot: Snapshot, *, replay: bool = False) -> None:
 def load(parts: Parts, state: Mapping[str, Any], *, replay: bool = False) -> None:
     """Put a state (a snapshot's, or one read from disk) into the training's objects, in place."""
     model = unwrapped(parts.model)
-    overwrite(dict(model.state_dict()), state["model"])
+    overwrite(live(model), state["model"])
     overwrite(hidden_buffers(model), state.get("hidden", {}))
     load_optimizer(parts.optimizer, state["optimizer"])
     for group, saved in zip(parts.optimizer.param_groups, state["groups"], strict=False):
@@ -139,9 +140,9 @@ def load(parts: Parts, state: Mapping[str, Any], *, replay: bool = False) -> Non
 def same_model(model: Any, state: Mapping[str, Any], name: str) -> None:
     """Refuse a saved state whose tensors are not those of the model: loading only what fits would leave the rest at
     its first weights, unseen."""
-    live = {k: local(v).shape for k, v in unwrapped(model).state_dict().items() if isinstance(v, torch.Tensor)}
+    here = {k: local(v).shape for k, v in live(unwrapped(model)).items() if isinstance(v, torch.Tensor)}
     saved = {k: v.shape for k, v in state["model"].items() if isinstance(v, torch.Tensor)}
-    other = [k for k in {**live, **saved} if live.get(k) != saved.get(k)]
+    other = [k for k in {**here, **saved} if here.get(k) != saved.get(k)]
     if other:
         raise InputError(
             f"{name} was saved from another model; what differs: {listed(other, range(len(other)))}",
@@ -189,16 +190,24 @@ def held(ema: Any) -> Any:
     return ema.state_dict() if hasattr(ema, "state_dict") else {}
 
 
+def live(model: Any) -> dict[str, Any]:
+    """The tensors themselves, by name. FSDP1's state_dict is a copy gathered from all ranks: there they are this rank's
+    shards, as they lie between steps."""
+    if old_sharding(model):
+        return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    return dict(model.state_dict())
+
+
 def hidden_buffers(model: Any) -> dict[str, Any]:
     """Buffers that state_dict leaves out."""
-    known = set(model.state_dict())
+    known = set(live(model))
     return {n: b for n, b in model.named_buffers() if n not in known}
 
 
 def unwrapped(model: Any) -> Any:
     """The model inside DDP and torch.compile."""
     while True:
-        if type(model).__name__ == "DistributedDataParallel":
+        if type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
             model = model.module
         elif hasattr(model, "_orig_mod"):
             model = model._orig_mod
@@ -206,10 +215,10 @@ def unwrapped(model: Any) -> Any:
             return model
 
 
-def overwrite(live: Any, saved: Any) -> None:
-    """Copy saved tensors into the live ones of the same place; numbers in a plain dict are set."""
+def overwrite(into: Any, saved: Any) -> None:
+    """Copy saved tensors into the live ones of the same place."""
     for key, value in saved.items():
-        here = live.get(key)
+        here = into.get(key)
         if isinstance(here, torch.Tensor) and isinstance(value, torch.Tensor):
             local(here).copy_(value)
         elif isinstance(here, Mapping) and isinstance(value, Mapping):
