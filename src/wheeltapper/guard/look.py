@@ -31,7 +31,8 @@ class Look:
     parts: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     lagged: list[int] = field(default_factory=list)  # parameters with a second moment
-    graded: list[int] = field(default_factory=list)  # parameters with a gradient, as their norms were taken
+    graded: list[int] = field(default_factory=list)  # the parameters whose gradients' norms were taken, in their order
+    ungraded: list[int] = field(default_factory=list)  # those of them that have none
     pushed: list[int] = field(default_factory=list)  # those of them whose gradient was sampled
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)  # whose outputs were measured
@@ -63,11 +64,13 @@ class Look:
             return full
 
         each = meter.sizes**0.5
+        grads = spread("grad", self.graded) / each
+        grads[self.ungraded] = np.nan
         return TensorRecord(
             step=self.step,
             tick=self.tick,
             weight_rms=spread("weight", list(range(n))) / each,
-            grad_rms=spread("grad", self.graded) / each,
+            grad_rms=grads,
             update_rms=spread("update", meter.layout.order),
             moved=spread("moved", meter.layout.order),
             lag=spread("lag", self.lagged),
@@ -91,6 +94,7 @@ def before_step(look: Look, gradients: Gradients) -> None:
     """What is taken before the optimizer moves the weights."""
     look.add("grad", gradients.each())
     look.graded = gradients.plan.order.tolist()
+    look.ungraded = [i for i, p in enumerate(look.meter.params) if p.grad is None]
     look.add("weight", weight_norms(look.meter))
 
 

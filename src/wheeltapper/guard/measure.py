@@ -8,6 +8,7 @@ the device (square roots, the loss scale, groups) is made on the host, when the 
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wheeltapper.guard.sample import Layout, Moves, dense, largest, local, placed
+from wheeltapper.guard import fused
+from wheeltapper.guard.outbox import Outbox
+from wheeltapper.guard.sample import SHORT_RUN, Layout, Moves, dense, largest, local, placed
+
+log = logging.getLogger("wheeltapper.guard")
 
 HEAD = 7  # loss, scale, skip, overflow, the gradients' own scale, two norms of the sample; then the gradients
 SHORT = 4096  # a one-dimensional gradient of so many numbers is cheaper copied than measured by itself
@@ -46,11 +51,17 @@ class Gradients:
     parts: list[Any]
     plan: Plan
     divisor: Any = None
+    fused: fused.Fused | None = None  # who has them, in place of `parts`
 
     def each(self) -> Any:
         """Their true norms in the order of the plan."""
-        flat = torch.cat([p.reshape(-1) for p in self.parts]) if self.parts else torch.zeros(0, device=self.plan.device)
-        flat[self.plan.roots :].sqrt_()
+        if self.fused is not None:
+            flat = self.fused.norms()
+        elif self.parts:
+            flat = torch.cat([p.reshape(-1) for p in self.parts])
+            flat[self.plan.roots :].sqrt_()
+        else:
+            flat = torch.zeros(0, device=self.plan.device)
         return flat if self.divisor is None else flat / self.divisor
 
     def total(self) -> Any:
@@ -95,6 +106,8 @@ class Meter:
         for i, p in enumerate(params):
             self.buckets.setdefault((p.device, p.dtype), []).append(i)
         self.sizes = np.array([max(local(p).numel(), 1) for p in params], dtype=np.float64)
+        self.fused = None if self.sharded else fused.build(params, self.row, HEAD)
+        self._all = Plan((), (), np.arange(len(params)), len(params), [], frozenset(), device)
         self.build_sample()
 
     @classmethod
@@ -119,6 +132,14 @@ class Meter:
     def gradients(self, divisor: Any = None) -> Gradients:
         """Measure the gradients there are now; `divisor` (a device scalar) is the loss scale they hold."""
         grads = [p.grad for p in self.params]
+        if self.fused is not None:
+            try:
+                self.fused.gradients(grads)
+                return Gradients([], self._all, divisor, self.fused)
+            except Exception as error:  # of a kind the kernels cannot read; torch's calls can, or say why not
+                log.info("the guard measures by torch's own calls from here, which cost the host more: %s", error)
+                self.fused = None
+                self.build_sample()
         if self.sharded:
             grads = [None if g is None else local(g) for g in grads]
         absent = () if not sum(map(is_, grads, repeat(None))) else tuple(i for i, g in enumerate(grads) if g is None)
@@ -184,8 +205,11 @@ class Meter:
         kinds = tuple((device == self.device, which) for (device, _), which in single.items())
         return Plan(kinds, tuple(sums), np.array(order, dtype=np.int64), roots, slots, odd, self.device)
 
-    def pack(self, head: list[Any], update: Any, gradients: Gradients | None) -> Any:
-        """The row with these numbers written into it; what is None keeps what an earlier step left there. One launch."""
+    def send(self, outbox: Outbox, what: Any, head: list[Any], update: Any, gradients: Gradients | None) -> None:
+        """Send the row with these numbers in it; what is None keeps what an earlier step left there. One launch."""
+        if self.fused is not None and (gradients is None or gradients.fused is self.fused):
+            self.fused.send([None if h is None else self.scalar(h) for h in head], outbox, what)
+            return
         slots = [s for s, h in zip(self._head, head, strict=True) if h is not None]
         parts = [self.scalar(h) for h in head if h is not None]
         if update is not None:
@@ -196,7 +220,7 @@ class Meter:
             parts += gradients.parts
         if slots:
             torch._foreach_copy_(slots, parts)
-        return self.row
+        outbox.send(self.row, what, row=True)
 
     def true_norms(self, numbers: NDArray[np.float32], gradients: Gradients, divisor: float) -> NDArray[np.float64]:
         """The norm of every parameter's gradient, 0 where there is none, out of a row that has come."""
@@ -228,7 +252,11 @@ class Meter:
         self.layout = Layout(self.sampled, tensors, self.device)
         self.views = self.layout.views(tensors)
         chosen = [self.sampled[k] for k in largest([tensors[i].numel() for i in self.sampled])]
-        self.moves = Moves(self.params, chosen, self.device) if chosen else None
+        self.moves: Moves | fused.Moves | None = None
+        if chosen and self.fused is not None:
+            self.moves = self.fused.moves(self.params, Layout(chosen, tensors, self.device, SHORT_RUN))
+        elif chosen:
+            self.moves = Moves(self.params, chosen, self.device)
         self._keys = [t.data_ptr() for t in tensors]
 
     def moved_storage(self) -> bool:

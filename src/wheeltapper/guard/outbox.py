@@ -25,9 +25,12 @@ class Outbox:
 
     def __init__(self, device: torch.device, length: int = 0) -> None:
         self.kind = "cuda" if device.type == "cuda" else "cpu" if device.type == "cpu" else "other"
+        self.device = device
+        self.memory: Any = None  # the pinned rows, on CUDA
         self.dropped = 0
         self._waiting: deque[tuple[Any, Any, Any]] = deque()
         self._ring: list[tuple[Any, Any]] = []
+        self._events: list[int] = []
         self._sent = 0
         self.resize(length)
 
@@ -37,8 +40,12 @@ class Outbox:
     def resize(self, length: int) -> None:
         """Rows have another length from now on."""
         if self.kind == "cuda" and length:
-            memory = torch.empty(LIMIT, length, pin_memory=True)
-            self._ring = [(row, torch.cuda.Event()) for row in memory.unbind(0)]
+            self.memory = torch.empty(LIMIT, length, pin_memory=True)
+            self._ring = [(row, torch.cuda.Event()) for row in self.memory.numpy()]
+            stream = torch.cuda.current_stream(self.device)
+            for _, event in self._ring:
+                event.record(stream)  # before that it has no handle
+            self._events = [event.cuda_event for _, event in self._ring]
 
     def send(self, tensor: Any, what: Any, row: bool = False) -> None:
         """Start a copy. A `row` may be overwritten by its owner as soon as this returns, on the same stream."""
@@ -49,15 +56,30 @@ class Outbox:
             self._waiting.append((tensor.clone() if row else tensor, None, what))
             return
         if row:
-            # No more than LIMIT are on their way, so the one taken now has been read.
-            host, done = self._ring[self._sent % LIMIT]
-            self._sent += 1
-        else:
-            # torch keeps freed pinned blocks for reuse, guarded by events of its own: this allocates only at first.
-            host, done = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True), torch.cuda.Event()
+            at, _ = self._next(what)
+            self.memory[at].copy_(tensor, non_blocking=True)
+            self._ring[at][1].record(torch.cuda.current_stream(tensor.device))
+            return
+        # torch keeps freed pinned blocks for reuse, guarded by events of its own: this allocates only at first.
+        host, done = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True), torch.cuda.Event()
         host.copy_(tensor, non_blocking=True)
         done.record(torch.cuda.current_stream(tensor.device))
-        self._waiting.append((host, done, what))
+        self._waiting.append((host.numpy(), done, what))
+
+    def take(self, what: Any) -> tuple[int, int] | None:
+        """For one who writes a row to `memory` himself: which, and the event to record right after; None if too many
+        are on their way."""
+        if len(self._waiting) >= LIMIT:
+            self.dropped += 1
+            return None
+        return self._next(what)
+
+    def _next(self, what: Any) -> tuple[int, int]:
+        # No more than LIMIT are on their way, so the one taken now has been read.
+        at = self._sent % LIMIT
+        self._sent += 1
+        self._waiting.append((*self._ring[at], what))
+        return at, self._events[at]
 
     def arrived(self, wait: bool = False) -> Iterator[tuple[Any, Any]]:
         while self._waiting:
@@ -69,4 +91,4 @@ class Outbox:
             if self.kind == "other" and not wait:
                 return
             self._waiting.popleft()
-            yield host.cpu().numpy(), what
+            yield host if done is not None else host.cpu().numpy(), what

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wheeltapper.guard.look import Look
 from wheeltapper.guard.measure import HEAD, Gradients, Meter
+from wheeltapper.guard.outbox import Outbox
 from wheeltapper.guard.record import StepRecord
 
 NAN = float("nan")
@@ -53,14 +54,14 @@ class Row:
         if batch_id is not None:
             self.batch_ids.append(batch_id)
 
-    def tensor(self, meter: Meter) -> Any:
-        """All numbers of the step as one device tensor, which the next step's overwrite. `sent` says what is in it."""
+    def send(self, meter: Meter, outbox: Outbox) -> None:
+        """Send all numbers of the step as one row. `sent` says what is in it."""
         self.meter = meter
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
         held = self.gradients.divisor if self.gradients is not None else None
         head = [loss, self.scale, self.skip, self.overflow, held]
         self.sent = [h is not None for h in (*head, self.update, self.update)]
-        return meter.pack(head, self.update, self.gradients)
+        meter.send(outbox, self, head, self.update, self.gradients)
 
     def record(self, numbers: NDArray[np.float32], clip_norm: float | None) -> StepRecord:
         """The step with its numbers, once they have come."""

@@ -1,0 +1,264 @@
+"""Three small CUDA kernels, and how they are compiled and launched without a compiler on the machine.
+
+A call of torch costs the host 5 to 25 µs and every tensor it hands out another microsecond; a step of 150 tensors spent
+1.5 ms so. These kernels take the addresses of all tensors as one argument, and a launch through the driver costs a few
+microseconds. NVRTC, which every CUDA build of torch brings along, compiles them once for the device at hand. No float is
+added atomically: pieces are summed by fixed blocks in a fixed order, so that the same gradients give the same numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+TABLE = 448  # addresses in one launch: a kernel's arguments may have 4096 bytes
+PIECE = 32768  # numbers that one block sums
+THREADS = 256
+KINDS = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.float64: 3}
+
+SOURCE = r"""
+struct Table { unsigned long long at[TABLE]; };
+struct Piece { int tensor, kind, count, unused; long long start; };
+struct Sample { int tensor, kind, count, run; long long gap, at; double weight; };
+
+__device__ __forceinline__ float half(unsigned int bits) {
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"((unsigned short)bits));
+    return wide;
+}
+__device__ __forceinline__ float brain(unsigned int bits) { return __uint_as_float(bits << 16); }
+
+// The sum over a block, in thread 0. Always added in the same order.
+__device__ double together(double v) {
+    __shared__ double part[32];
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (int o = 16; o; o >>= 1) v += __shfl_down_sync(0xffffffffu, v, o);
+    __syncthreads();
+    if (!lane) part[warp] = v;
+    __syncthreads();
+    v = threadIdx.x < (blockDim.x >> 5) ? part[threadIdx.x] : 0.0;
+    if (!warp) for (int o = 16; o; o >>= 1) v += __shfl_down_sync(0xffffffffu, v, o);
+    return v;
+}
+
+template <int KIND> struct Of { typedef float Sum; };
+template <> struct Of<3> { typedef double Sum; };
+
+template <int KIND> __device__ __forceinline__ typename Of<KIND>::Sum one(const void* data, long long i) {
+    if (KIND == 0) return ((const float*)data)[i];
+    if (KIND == 1) return brain(((const unsigned short*)data)[i]);
+    if (KIND == 2) return half(((const unsigned short*)data)[i]);
+    return ((const double*)data)[i];
+}
+
+// The squares of the numbers in 16 bytes.
+template <int KIND> __device__ __forceinline__ typename Of<KIND>::Sum some(uint4 v) {
+    unsigned int word[4] = {v.x, v.y, v.z, v.w};
+    typename Of<KIND>::Sum sum = 0;
+    if (KIND == 3) {
+        double a = __hiloint2double(v.y, v.x), b = __hiloint2double(v.w, v.z);
+        return a * a + b * b;
+    }
+    #pragma unroll
+    for (int k = 0; k < 4; k++) {
+        if (KIND == 0) { float a = __uint_as_float(word[k]); sum += a * a; }
+        else {
+            float a = KIND == 1 ? brain(word[k] & 0xffffu) : half(word[k] & 0xffffu);
+            float b = KIND == 1 ? brain(word[k] >> 16) : half(word[k] >> 16);
+            sum += a * a + b * b;
+        }
+    }
+    return sum;
+}
+
+template <int KIND> __device__ double squares(const char* data, int count) {
+    typedef typename Of<KIND>::Sum Sum;
+    const int wide = KIND == 0 ? 4 : KIND == 3 ? 2 : 8, step = blockDim.x;
+    Sum s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int whole = ((unsigned long long)data & 15) ? 0 : count / wide;
+    const uint4* v = (const uint4*)data;
+    int i = threadIdx.x;
+    for (; i + 3 * step < whole; i += 4 * step) {
+        uint4 a = v[i], b = v[i + step], c = v[i + 2 * step], d = v[i + 3 * step];
+        s0 += some<KIND>(a); s1 += some<KIND>(b); s2 += some<KIND>(c); s3 += some<KIND>(d);
+    }
+    for (; i < whole; i += step) s0 += some<KIND>(v[i]);
+    for (int k = whole * wide + threadIdx.x; k < count; k += step) {
+        Sum a = one<KIND>(data, k);
+        s1 += a * a;
+    }
+    return ((double)s0 + (double)s1) + ((double)s2 + (double)s3);
+}
+
+// One block a piece of a tensor; a tensor that is not there (address 0) counts as zeros.
+extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_sums(
+        const Table table, const Piece* pieces, double* sums) {
+    Piece p = pieces[blockIdx.x];
+    const char* data = (const char*)table.at[p.tensor];
+    double sum = 0;
+    if (data) {
+        data += p.start * (p.kind == 0 ? 4 : p.kind == 3 ? 8 : 2);
+        sum = p.kind == 0 ? squares<0>(data, p.count) : p.kind == 1 ? squares<1>(data, p.count)
+            : p.kind == 2 ? squares<2>(data, p.count) : squares<3>(data, p.count);
+    }
+    sum = together(sum);
+    if (!threadIdx.x) sums[blockIdx.x] = sum;
+}
+
+// One block a tensor: its sampled coordinates against those held since before, which they replace.
+extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_moves(
+        const Table table, const Sample* samples, float* held, double* sums) {
+    Sample s = samples[blockIdx.x];
+    const void* data = (const void*)table.at[s.tensor];
+    double size = 0, change = 0;
+    for (int k = threadIdx.x; k < s.count; k += blockDim.x) {
+        long long i = s.run ? (k / s.run) * s.gap + k % s.run : k;
+        float now = s.kind == 0 ? one<0>(data, i) : s.kind == 1 ? one<1>(data, i)
+            : s.kind == 2 ? one<2>(data, i) : (float)one<3>(data, i);
+        float by = now - held[s.at + k];
+        held[s.at + k] = now;
+        size += (double)now * now;
+        change += (double)by * by;
+    }
+    size = together(size);
+    change = together(change);
+    if (!threadIdx.x) {
+        sums[2 * blockIdx.x] = s.weight * size;
+        sums[2 * blockIdx.x + 1] = s.weight * change;
+    }
+}
+
+// The row of a step: five scalars from where they are, the norms of weights and change, the norm of every gradient.
+extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_row(
+        float* row, const int* first, const double* sums, const double* moves, int moved,
+        const float* a, const float* b, const float* c, const float* d, const float* e) {
+    if (blockIdx.x) {
+        int tensor = blockIdx.x - 1;
+        double sum = 0;
+        for (int k = first[tensor] + threadIdx.x; k < first[tensor + 1]; k += blockDim.x) sum += sums[k];
+        sum = together(sum);
+        if (!threadIdx.x) row[7 + tensor] = (float)sqrt(sum);
+        return;
+    }
+    double size = 0, change = 0;
+    for (int k = threadIdx.x; k < moved; k += blockDim.x) { size += moves[2 * k]; change += moves[2 * k + 1]; }
+    size = together(size);
+    change = together(change);
+    if (!threadIdx.x) {
+        if (a) row[0] = *a;
+        if (b) row[1] = *b;
+        if (c) row[2] = *c;
+        if (d) row[3] = *d;
+        if (e) row[4] = *e;
+        row[5] = (float)sqrt(size);
+        row[6] = (float)sqrt(change);
+    }
+}
+"""
+
+Addresses = ctypes.c_uint64 * TABLE
+
+
+class Launch:
+    """A kernel and its arguments, held where the driver reads them: to call it again only what changed is written."""
+
+    def __init__(self, kernels: Kernels, name: str, blocks: int, args: list[Any]) -> None:
+        self.args = args
+        self._call, self._function, self._blocks = kernels.driver.cuLaunchKernel, kernels.functions[name], blocks
+        self._pointers = (ctypes.c_void_p * len(args))(*map(ctypes.addressof, args))
+
+    def __call__(self, stream: int) -> None:
+        check(
+            self._call(self._function, self._blocks, 1, 1, THREADS, 1, 1, 0, stream, self._pointers, None), "a launch"
+        )
+
+
+class Kernels:
+    """The kernels, compiled and loaded for one device."""
+
+    def __init__(self, index: int) -> None:
+        self.driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        pointer, whole = ctypes.c_void_p, ctypes.c_uint
+        self.driver.cuLaunchKernel.argtypes = [pointer, *[whole] * 7, pointer, pointer, pointer]
+        self.driver.cuEventRecord.argtypes = [pointer, pointer]
+        major, minor = torch.cuda.get_device_capability(index)
+        code = compiled(f"sm_{major}{minor}")
+        self.functions: dict[str, Any] = {}
+        with torch.cuda.device(index):
+            torch.cuda.current_stream().query()  # so that torch's context is this thread's
+            self._module = pointer()
+            check(self.driver.cuModuleLoadData(ctypes.byref(self._module), code), "loading")
+            for name in ("wheeltapper_sums", "wheeltapper_moves", "wheeltapper_row"):
+                found = pointer()
+                check(self.driver.cuModuleGetFunction(ctypes.byref(found), self._module, name.encode()), name)
+                self.functions[name] = found
+
+    def mapped(self, host: int) -> int:
+        """The address under which the device writes to pinned memory of the host."""
+        found = ctypes.c_uint64()
+        get = self.driver.cuMemHostGetDevicePointer_v2
+        check(get(ctypes.byref(found), ctypes.c_void_p(host), ctypes.c_uint(0)), "pinned memory")
+        return found.value
+
+    def record(self, event: int, stream: int) -> None:
+        check(self.driver.cuEventRecord(event, stream), "an event")
+
+
+def check(code: int, what: str) -> None:
+    if code:
+        raise RuntimeError(f"{what} failed with code {code}")
+
+
+@functools.cache
+def load(index: int) -> Kernels:
+    """The kernels for a CUDA device; raises where they cannot be had."""
+    if not torch.version.cuda:
+        raise RuntimeError("this torch is not built for CUDA")
+    return Kernels(index)
+
+
+@functools.cache
+def compiled(architecture: str) -> bytes:
+    """The kernels as machine code for an architecture such as sm_90."""
+    nvrtc = compiler()
+    source = f"#define TABLE {TABLE}\n#define THREADS {THREADS}\n{SOURCE}".encode()
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"wheeltapper.cu", 0, None, None), "NVRTC")
+    try:
+        options = [f"--gpu-architecture={architecture}".encode()]
+        if nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)):
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            said = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, said)
+            raise RuntimeError(f"NVRTC: {said.value.decode(errors='replace')[:400]}")
+        check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)), "NVRTC")
+        code = ctypes.create_string_buffer(size.value)
+        check(nvrtc.nvrtcGetCUBIN(program, code), "NVRTC")
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return code.raw
+
+
+def compiler() -> Any:
+    """NVRTC as torch has it: by its name, else through the library of torch that depends on it."""
+    major = (torch.version.cuda or "12").split(".")[0]
+    beside = Path(torch.__file__).parent / "lib"
+    if sys.platform == "win32":
+        names = [f"nvrtc64_{major}0_0.dll", "nvrtc64_112_0.dll"]
+    else:
+        version = "11.2" if major == "11" else major
+        names = [f"libnvrtc.so.{version}", str(beside / "libcaffe2_nvrtc.so"), "libnvrtc.so"]
+        names += [str(found) for found in beside.parent.parent.glob(f"nvidia/*/lib/libnvrtc.so.{version}")]
+    for name in names:
+        try:
+            found = ctypes.CDLL(name)
+            found.nvrtcGetCUBIN  # noqa: B018
+        except (OSError, AttributeError):
+            continue
+        return found
+    raise RuntimeError("NVRTC was not found")

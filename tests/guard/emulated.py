@@ -1,0 +1,99 @@
+"""The guard's CUDA kernels acted out on a CPU: what the driver is handed (addresses, tables, structures) is read and
+computed in numpy, so that all of the host's side is tried where there is no GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+
+from wheeltapper.guard import fused, kernel
+
+NAMES = ("wheeltapper_sums", "wheeltapper_moves", "wheeltapper_row")
+DTYPES = {kind: dtype for dtype, kind in kernel.KINDS.items()}
+
+
+def tensor_at(address: int, count: int, dtype: Any) -> Any:
+    size = torch.tensor([], dtype=dtype).element_size()
+    held = (ctypes.c_char * (count * size)).from_address(address)
+    return torch.frombuffer(held, dtype=dtype, count=count)
+
+
+def array_at(address: int, count: int, dtype: Any) -> Any:
+    held = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
+    return np.frombuffer(held, dtype=dtype, count=count)
+
+
+class Driver:
+    """`launched` names the kernels in their order."""
+
+    def __init__(self) -> None:
+        self.launched: list[str] = []
+
+    def cuLaunchKernel(self, function: Any, blocks: int, *rest: Any) -> int:
+        name, pointers = NAMES[function - 1], rest[7]
+        self.launched.append(name)
+        getattr(self, name)(blocks, list(pointers))
+        return 0
+
+    @staticmethod
+    def word(pointer: int) -> int:
+        return int(ctypes.c_uint64.from_address(pointer).value)
+
+    def wheeltapper_sums(self, blocks: int, args: list[int]) -> None:
+        table = array_at(args[0], kernel.TABLE, np.uint64)
+        pieces = array_at(self.word(args[1]), blocks, fused.PIECES)
+        sums = tensor_at(self.word(args[2]), blocks, torch.float64)
+        for k, p in enumerate(pieces):
+            start, dtype = int(table[p["tensor"]]), DTYPES[int(p["kind"])]
+            sums[k] = 0.0
+            if start:
+                where = start + int(p["start"]) * torch.tensor([], dtype=dtype).element_size()
+                sums[k] = tensor_at(where, int(p["count"]), dtype).double().square().sum()
+
+    def wheeltapper_moves(self, blocks: int, args: list[int]) -> None:
+        table = array_at(args[0], kernel.TABLE, np.uint64)
+        samples = array_at(self.word(args[1]), blocks, fused.SAMPLES)
+        sums = tensor_at(self.word(args[3]), 2 * blocks, torch.float64)
+        for k, s in enumerate(samples):
+            count, run, gap = int(s["count"]), int(s["run"]), int(s["gap"])
+            places = torch.arange(count)
+            if run:
+                places = (places // run) * gap + places % run
+            data = tensor_at(int(table[s["tensor"]]), int(places.max()) + 1, DTYPES[int(s["kind"])])
+            held = tensor_at(self.word(args[2]) + 4 * int(s["at"]), count, torch.float32)
+            now = data[places].float()
+            sums[2 * k] = float(s["weight"]) * now.double().square().sum()
+            sums[2 * k + 1] = float(s["weight"]) * (now - held).double().square().sum()
+            held.copy_(now)
+
+    def wheeltapper_row(self, blocks: int, args: list[int]) -> None:
+        n = blocks - 1
+        row = tensor_at(self.word(args[0]), 7 + n, torch.float32)
+        first = array_at(self.word(args[1]), n + 1, np.int32)
+        sums = tensor_at(self.word(args[2]), max(int(first[-1]), 1), torch.float64)
+        moved = int(ctypes.c_int.from_address(args[4]).value)
+        for i in range(n):
+            row[7 + i] = sums[first[i] : first[i + 1]].sum().sqrt()
+        for k, arg in enumerate(args[5:]):
+            if self.word(arg):
+                row[k] = tensor_at(self.word(arg), 1, torch.float32)[0]
+        moves = tensor_at(self.word(args[3]), max(2 * moved, 2), torch.float64).view(-1, 2)[:moved].sum(0)
+        row[5:7] = moves.sqrt().float()
+
+
+class Kernels:
+    def __init__(self) -> None:
+        self.driver = Driver()
+        self.functions = {name: k + 1 for k, name in enumerate(NAMES)}
+
+
+def on_the_cpu(monkeypatch: Any) -> Driver:
+    """From now on guards on a CPU measure by the kernels, acted out."""
+    kernels = Kernels()
+    monkeypatch.setattr(fused.Fused, "stream", lambda _: 0)
+    monkeypatch.setattr(fused.Fused, "_launch", lambda _, launch: launch(0))
+    monkeypatch.setattr(fused, "build", lambda params, row, head: fused.Fused(kernels, params, row, head))
+    return kernels.driver

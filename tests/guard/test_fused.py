@@ -1,0 +1,282 @@
+"""The kernels against torch's own calls: the same numbers, by the same guard. On a CPU the kernels are acted out; on a
+GPU they are the real ones."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import numpy as np  # noqa: E402
+from emulated import on_the_cpu  # noqa: E402
+
+from wheeltapper.guard import Guard, fused  # noqa: E402
+from wheeltapper.guard.measure import Meter  # noqa: E402
+
+nn = torch.nn
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))
+
+
+@pytest.fixture(params=["cpu", CUDA])
+def device(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    if request.param == "cpu":
+        on_the_cpu(monkeypatch)
+    return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
+
+
+def by_torch(meter: Meter) -> Meter:
+    """The same parameters, measured by torch's calls."""
+    other = Meter(list(meter.names), meter.params, meter.group_of.tolist(), meter.device)
+    other.fused = None
+    other.build_sample()
+    return other
+
+
+def model_of(dtype: Any, device: Any) -> Any:
+    torch.manual_seed(0)
+    layers = [
+        nn.Conv2d(3, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 16, 5),
+        nn.Linear(257, 400),
+        nn.Linear(3, 1, bias=False),
+    ]
+    return nn.Sequential(*layers).to(device=device, dtype=dtype).to(memory_format=torch.channels_last)
+
+
+def meter_of(model: Any) -> Meter:
+    return Meter.of(torch.optim.SGD(model.parameters(), lr=0.1), {id(p): n for n, p in model.named_parameters()})
+
+
+def fill(params: Any, scale: float = 1.0) -> None:
+    for p in params:
+        p.grad = (torch.randn(p.shape, device=p.device) * scale).to(p.dtype).as_strided(p.shape, p.stride())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 300.0])
+def test_gradient_norms(device: Any, dtype: Any, scale: float) -> None:
+    meter = meter_of(model_of(dtype, device))
+    assert meter.fused is not None
+    fill(meter.params, scale)
+    found = meter.gradients()
+    assert found.fused is meter.fused
+    expected = torch.stack([p.grad.double().norm() for p in meter.params]).float()
+    torch.testing.assert_close(found.each(), expected, rtol=3e-6, atol=0)
+    theirs = by_torch(meter).gradients()
+    order = theirs.plan.order.argsort()
+    torch.testing.assert_close(found.each(), theirs.each()[order], rtol=1e-5, atol=0)
+    torch.testing.assert_close(found.total(), theirs.total(), rtol=1e-5, atol=0)
+
+
+def test_the_same_twice_and_every_address(device: Any) -> None:
+    """Many pieces, views that begin at odd addresses, more tensors than one table holds, an empty one."""
+    flat = torch.randn(3_000_000, device=device)
+    sizes = [1_000_003, 70_001, 32_768, 32_769, 5, 0, *[17] * 500]
+    params = [nn.Parameter(torch.zeros(n, device=device)) for n in sizes]
+    meter = Meter([str(i) for i in range(len(params))], params, [0] * len(params), params[0].device)
+    at = 1
+    for p in params:
+        p.grad = flat[at : at + p.numel()]
+        at += p.numel() + 3
+    first, again = meter.gradients().each(), meter.gradients().each()
+    expected = torch.stack([p.grad.double().norm() for p in params]).float()
+    torch.testing.assert_close(first, expected, rtol=2e-6, atol=0)
+    assert torch.equal(first, again)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_stays_so(device: Any, bad: float) -> None:
+    meter = meter_of(model_of(torch.bfloat16, device))
+    fill(meter.params)
+    meter.params[4].grad[-1, -1, -1, -1] = bad
+    each = meter.gradients().each()
+    assert [i for i, v in enumerate(each.tolist()) if not math.isfinite(v)] == [4]
+    assert int(meter.gradients().bad()) == 1
+
+
+def test_moves(device: Any) -> None:
+    """‖Δw‖ and ‖w‖ over several steps, with someone writing in between, and with other storage."""
+    for dtype in DTYPES:
+        model = model_of(dtype, device)
+        ours = meter_of(model)
+        theirs = by_torch(ours)
+        assert ours.fused is not None
+        assert isinstance(ours.moves, fused.Moves)
+        for step in range(4):
+            if step == 2:
+                with torch.no_grad():
+                    ours.params[3].mul_(2)
+            for m in (ours, theirs):
+                m.moves.before()
+            with torch.no_grad():
+                for p in ours.params:
+                    p.add_(torch.randn_like(p), alpha=0.01 * step)
+            assert ours.moves.after() is True
+            theirs_now = theirs.moves.after().tolist()
+            if not theirs.moves.weights_first:
+                theirs_now.reverse()
+            ours.fused.norms()
+            torch.testing.assert_close(ours.row[5:7].tolist(), theirs_now, rtol=2e-5, atol=1e-12)
+        ours.moves.before()
+        ours.params[3].data = ours.params[3].data.clone()
+        assert ours.moves.after() is None  # not known, and no freed memory was read
+        ours.moves.before()
+        assert ours.moves.after() is True
+        ours.fused.norms()
+        assert float(ours.row[6]) == 0
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Embedding(300, 64)
+        self.body = nn.Sequential(nn.Linear(64, 128), nn.LayerNorm(128), nn.GELU(), nn.Linear(128, 64))
+        self.side = nn.Linear(64, 64)  # used in every third step only
+        self.out = nn.Linear(64, 10)
+
+    def forward(self, x: Any, side: bool) -> Any:
+        h = self.body(self.token(x).mean(1))
+        return self.out(self.side(h) if side else h)
+
+
+def train(device: Any, guarded: bool, steps: int = 9, policy: str = "watch", poison: int = -1) -> tuple[Any, Any]:
+    torch.manual_seed(3)
+    model = Net().to(device)
+    groups = [
+        {"params": [*model.token.parameters()], "lr": 1e-3},
+        {"params": [p for n, p in model.named_parameters() if "token" not in n]},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1e-2)
+    guard = Guard(model, optimizer, every=4, clip_norm=1.0, policy=policy) if guarded else None
+    for k in range(steps):
+        optimizer.zero_grad()
+        for _ in range(2):
+            x, y = torch.randint(0, 300, (16, 7), device=device), torch.randint(0, 10, (16,), device=device)
+            loss = nn.functional.cross_entropy(model(x, k % 3 == 0), y) * (float("nan") if k == poison else 1.0)
+            loss.backward()
+            if guard:
+                guard.step(loss, batch_id=k, inputs=x, targets=y)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    if guard:
+        guard.close()
+        assert guard.passive is None, guard.passive
+    return guard, [p.detach().clone() for p in model.parameters()]
+
+
+def test_a_guarded_training_by_both(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, weights = train(device, True)
+    assert ours._meter.fused is not None
+    _, plain = train(device, False)
+    assert all(torch.equal(a, b) for a, b in zip(weights, plain, strict=True))
+    monkeypatch.setattr(fused, "build", lambda *_: None)
+    theirs, _ = train(device, True)
+    assert theirs._meter.fused is None
+    assert len(ours.history) == len(theirs.history) == 9
+    for a, b in zip(ours.history, theirs.history, strict=True):
+        assert a.batch_id == b.batch_id
+        assert a.lr == b.lr
+        assert a.clipped == b.clipped
+        assert a.micro == b.micro == 2
+        assert a.loss == b.loss
+        assert a.grad_norm == pytest.approx(b.grad_norm, rel=1e-5)
+        assert a.group_norms == pytest.approx(b.group_norms, rel=1e-5)
+        assert a.update_ratio == pytest.approx(b.update_ratio, rel=1e-4)
+    assert len(ours.tensors) == len(theirs.tensors) == 3
+    for a, b in zip(ours.tensors, theirs.tensors, strict=True):
+        assert a.absent == b.absent
+        for name in ("weight_rms", "grad_rms", "update_rms", "moved", "lag", "active"):
+            np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-4, atol=1e-9, err_msg=name)
+    assert np.isnan(ours.tensors[1].grad_rms).sum() == 2  # step 4: the side layer has no gradient
+
+
+@pytest.mark.parametrize("policy", ["skip", "rollback"])
+def test_policies(device: Any, policy: str) -> None:
+    guard, weights = train(device, True, 12, policy, poison=8)
+    assert guard._meter.fused is not None
+    assert all(bool(torch.isfinite(w).all()) for w in weights)
+    assert any(i.kind == "nonfinite" for i in guard.incidents)
+
+
+def test_what_the_kernels_cannot_read_goes_by_torch(device: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A sparse gradient, in the third step: numbers go on, and it is said once."""
+    table, head = nn.Embedding(50, 8).to(device), nn.Linear(8, 1).to(device)
+    params = [*table.parameters(), *head.parameters()]
+    optimizer = torch.optim.SGD(params, lr=0.1)
+    guard = Guard(nn.ModuleList([table, head]), optimizer, every=100)
+    assert guard._meter.fused is not None
+    norms = []
+    with caplog.at_level(logging.INFO, logger="wheeltapper.guard"):
+        for k in range(6):
+            table.sparse = k >= 2
+            loss = head(table(torch.arange(5, device=device))).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            norms.append(
+                math.sqrt(
+                    sum(
+                        float((g.to_dense() if g.is_sparse else g).double().square().sum())
+                        for g in (p.grad for p in params)
+                    )
+                )
+            )
+            guard.step(loss)
+            optimizer.step()
+    guard.close()
+    assert guard.passive is None
+    assert guard._meter.fused is None
+    assert [r.grad_norm for r in guard.history] == pytest.approx(norms, rel=1e-5)
+    assert all(r.update_ratio > 0 for r in guard.history)
+    assert len([m for m in caplog.messages if "torch's own calls" in m]) == 1
+
+
+def test_a_gradient_that_is_not_in_one_piece(device: Any) -> None:
+    p = nn.Parameter(torch.zeros(40, 30, device=device))
+    meter = Meter(["p"], [p], [0], p.device)
+    p.grad = torch.ones(40, 1, device=device).expand(40, 30)
+    assert float(meter.gradients().each()[0]) == pytest.approx(math.sqrt(1200))
+    assert meter.fused is None
+
+
+def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they cannot be compiled nothing is missing."""
+
+    def fail(index: int) -> Any:
+        raise RuntimeError("NVRTC was not found")
+
+    monkeypatch.setattr(fused.kernel, "load", fail)
+    row = (
+        torch.zeros(9, device="cuda")
+        if torch.cuda.is_available()
+        else type("Row", (), {"device": torch.device("cuda", 0)})()
+    )
+    assert fused.build([nn.Parameter(torch.zeros(2))], row, 7) is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_nothing_waits_for_the_device() -> None:
+    model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(20)]).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    guard = Guard(model, optimizer, every=5)
+    x = torch.randn(8, 64, device="cuda")
+    for k in range(23):
+        loss = model(x).square().mean()
+        optimizer.zero_grad(set_to_none=k % 2 == 0)
+        loss.backward()
+        torch.cuda.set_sync_debug_mode("error" if k > 2 else "default")
+        try:
+            guard.step(loss)
+            optimizer.step()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    guard.close()
+    assert guard.passive is None
+    assert len(guard.history) == 23
+    assert guard.dropped == 0
+    assert guard._meter.fused is not None
