@@ -30,13 +30,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from wheeltapper.causes._weights import Weights, weights
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.errors import ContractError
 from wheeltapper.finding import Evidence, Finding, Remedy
 from wheeltapper.run.model import Run
+from wheeltapper.run.onsets import began
 from wheeltapper.signals import Signals
 from wheeltapper.sources.record import ClockName
 
@@ -91,28 +92,10 @@ class Case:
         return self.signals.maybe(name)
 
     def since(self, clock: ClockName, *sign_ids: str) -> float | None:
-        """The earliest onset among the findings (of these signs) that make the run ill, on `clock`.
-
-        One trouble often shows in rows counted by steps and in rows counted by epochs: of one sign, those on
-        this clock are asked first.
-        """
-        by_sign: dict[str, tuple[list[float], list[float]]] = {}
-        for f in self.findings:
-            if f.severity == "ill" and f.onset is not None and (not sign_ids or f.id in sign_ids):
-                native = f.clock in (None, clock)
-                at = f.onset if native else self._moved(f, clock)
-                if at is not None:
-                    by_sign.setdefault(f.id, ([], []))[0 if native else 1].append(at)
-        return min((min(native or moved) for native, moved in by_sign.values()), default=None)
-
-    def _moved(self, finding: Finding, clock: ClockName) -> float | None:
-        """The onset of a finding on another clock, along its own rows or any that are counted both ways."""
-        own = self.run.series.get(finding.series or "")
-        for series in (*([own] if own is not None else []), *self.run.series.values()):
-            at = series.moved(finding.onset or 0.0, cast(ClockName, finding.clock), clock)
-            if at is not None:
-                return at
-        return None
+        """The earliest onset among the findings (of these signs) that make the run ill, on `clock`."""
+        ill = [f for f in self.findings if f.severity == "ill" and (not sign_ids or f.id in sign_ids)]
+        first = began(self.run, ill, clock)
+        return first[0][0] if first else None
 
 
 @cache

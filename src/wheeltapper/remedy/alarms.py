@@ -2,51 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
 from wheeltapper.remedy.expect import Next
+from wheeltapper.remedy.options import Onset
 from wheeltapper.remedy.plan import Band, Warn
+from wheeltapper.run.model import Series
 from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import noise_of
+from wheeltapper.signals.statistics import badness, noise_of, running_median
+from wheeltapper.sources.record import Ints
+
+SMOOTH = 5  # rows: one lucky batch does not make a best
 
 
 def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
     """Thresholds that ask for a look at once. None of them lies inside what is expected."""
     out = []
-    onset = following.onset
     for series in judged(following.run):
         if series.quantity == "loss" and series.split == "train":
             reason = "a loss that is not finite does not come back by itself"
             out.append(Warn(series.name, reason, not_finite=True))
-        track = series.on(onset.clock) if onset.clock else None
-        if track is None or onset.at is None:
-            continue
-        past = series.finite & (track < onset.at)
-        if int(past.sum()) < 2 * FEWEST:
-            continue
-        values = series.values[past]
-        late = values[len(values) // 2 :]
-        sigma = noise_of(values).sigma
-        worst = float(late.max() + SPREAD * sigma) if series.better == "down" else float(late.min() - SPREAD * sigma)
-        reason = (
-            f"worse than every value of the old run in the half before {onset.words}, by {SPREAD:g} times the noise"
-        )
-        above, below = (rounded(worst), None) if series.better == "down" else (None, rounded(worst))
-        start = float(track[past][len(values) // 2]) * following.slower
-        total = following.total_on(onset.clock)
-        if total is not None and start >= total:
-            continue  # so much slower that the run ends before
-        out.append(Warn(series.name, reason, above, below, after=start, clock=onset.clock))
-    norm = Signals(following.run).maybe("grad_norm")
-    track = norm.on(onset.clock) if norm is not None and onset.clock else None
-    if norm is not None and track is not None and onset.at is not None:
-        past = norm.finite & (track < onset.at)
-        if int(past.sum()) >= 4 * FEWEST:
-            top = float(norm.values[past].max())
-            reason = f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does"
-            out.append(Warn(norm.name, reason, above=rounded(2 * top)))
+        out += _worse(following, series)
+    out += _norm(following)
     return tuple(w for w in out if not contradicts(w, expected))
+
+
+def _worse(following: Next, series: Series) -> Iterator[Warn]:
+    """A score that is worse than it was in the later half of what was sound."""
+    onset = following.onset
+    past = _calm(series, onset)
+    if onset.at is None or onset.clock is None or len(past) < 2 * FEWEST:
+        return
+    track, values = series.on(onset.clock), series.values[past]
+    assert track is not None
+    start = float(track[past][len(past) // 2])
+    total = following.total_on(onset.clock)
+    if total is not None and start * following.slower >= total:
+        return  # so much slower that the run ends before
+    late = values[len(values) // 2 :]
+    margin = SPREAD * noise_of(values).sigma
+    down = series.better == "down"
+    worst = rounded(float(late.max() + margin) if down else float(late.min() - margin))
+    reason = (
+        f"worse than every value of the old run from {onset.clock} {start:,.10g} to the last before {onset.words}, "
+        f"by {SPREAD:g} times the noise"
+    )
+    yield Warn(
+        series.name, reason, worst if down else None, None if down else worst,
+        after=start * following.slower, clock=onset.clock,
+    )  # fmt: skip
+
+
+def _norm(following: Next) -> Iterator[Warn]:
+    signals, onset = Signals(following.run), following.onset
+    norm, loss = signals.maybe("grad_norm"), signals.maybe("train_loss")
+    track = norm.on(onset.clock) if norm is not None and onset.clock else None
+    if norm is None or track is None or onset.at is None:
+        return
+    past = norm.finite & onset.before(track)
+    calm = _calm(loss, onset) if loss is not None else np.zeros(0, dtype=np.int64)
+    along = loss.on(onset.clock) if loss is not None and onset.clock else None
+    if along is not None and len(calm):
+        past &= track <= float(along[calm[-1]])
+    if int(past.sum()) < 4 * FEWEST:
+        return
+    top = float(norm.values[past].max())
+    reason = (
+        f"twice the largest gradient norm of the old run before {onset.words}; a norm rises steps before the loss does"
+    )
+    yield Warn(norm.name, reason, above=rounded(2 * top))
+
+
+def _calm(series: Series, onset: Onset) -> Ints:
+    """The rows of the sound stretch, up to where it was last as good as at its best.
+
+    A loss that turned NaN may have grown for a while before: such rows set no threshold.
+    """
+    track = series.on(onset.clock) if onset.clock else None
+    if track is None or series.better not in ("up", "down"):
+        return np.zeros(0, dtype=np.int64)
+    past = np.flatnonzero(series.finite & onset.before(track))
+    if not len(past):
+        return past
+    smooth = running_median(badness(series.values[past], series.better), SMOOTH)
+    near = smooth <= smooth.min() + SPREAD * noise_of(series.values[past]).sigma
+    return past[: int(np.flatnonzero(near)[-1]) + 1]
 
 
 def contradicts(warning: Warn, expected: Sequence[Band]) -> bool:

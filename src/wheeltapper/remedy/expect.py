@@ -237,8 +237,7 @@ def _healthy(following: Next) -> Iterator[Band]:
         track = series.on(onset.clock)
         if track is None:
             continue
-        good = series.finite & np.isfinite(track)
-        past = good & (track < onset.at)
+        past = series.finite & onset.before(track)
         if int(past.sum()) < FEWEST:
             continue
         values = series.values[past]

@@ -6,8 +6,9 @@ that was never saved, or a resume that restores the old rate, costs them a day.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -21,9 +22,10 @@ from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.run.onsets import began, sound_until
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
-from wheeltapper.sources.record import CLOCKS, ClockName
+from wheeltapper.sources.record import CLOCKS, ClockName, Floats
 
 # Signs by which a score says nothing about the model, or the model nothing about the data.
 WORTHLESS = (
@@ -63,11 +65,20 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Where the trouble begins, on the clock of the plan; `at` None: from the first step."""
+    """Where the trouble begins, on the clock of the plan; `at` None: from the first step.
+
+    `sound`: the last row that is known to lie before it. A score that is bad at one evaluation may have turned so at
+    any moment since the one before.
+    """
 
     at: float | None
     clock: ClockName | None
     words: str
+    sound: float = -math.inf
+
+    def before(self, track: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The rows that are known to be sound."""
+        return np.isfinite(track) & (track <= self.sound)
 
 
 def options_of(diagnosis: Diagnosis, choice: Choice) -> tuple[Option, Option, Option]:
@@ -94,7 +105,8 @@ def _quick(diagnosis: Diagnosis) -> Option:
     onset = onset_of(diagnosis, ())
     broke = [f for f in diagnosis.findings if f.severity == "ill" and f.series == best.metric and f.onset is not None]
     if onset.at is None and broke:  # the run was in trouble from the start, and its score broke later
-        onset = _onset_at(min(broke, key=lambda f: f.onset or 0.0))
+        first = min(broke, key=lambda f: f.onset or 0.0)  # all in one series, so on one clock
+        onset = _onset_at(first, first.onset or 0.0, clock_named(first.clock))
     spot = None if file is None else position(file, onset.clock, diagnosis.run)
     series = diagnosis.run.series.get(best.metric)
     scored = best.step is not None and series is not None and series.clock == onset.clock and spot == best.step
@@ -227,7 +239,7 @@ def _resume(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
         for c in diagnosis.run.checkpoints
         if c.exists and (spot := position(c, onset.clock, diagnosis.run)) is not None
     ]
-    before = [(spot, c) for spot, c in files if spot < onset.at]
+    before = [(spot, c) for spot, c in files if spot <= onset.sound]
     if not before:
         return Option("C", title, False, _no_file(diagnosis.run, onset, files))
     spot = max(s for s, _ in before)
@@ -254,7 +266,10 @@ def _resume(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
 def _no_file(run: Run, onset: Onset, files: Sequence[tuple[float, Checkpoint]]) -> str:
     if files:
         first = min(spot for spot, _ in files)
-        return f"no checkpoint from before {onset.words}: the first that lies here is of {onset.clock} {first:g}"
+        last = "" if onset.at is None or first >= onset.at else f" (the last row before it is of {onset.sound:,.10g})"
+        return (
+            f"no checkpoint from before {onset.words}{last}: the first that lies here is of {onset.clock} {first:,.10g}"
+        )
     said = sum(not c.exists for c in run.checkpoints)
     if said:
         return f"no checkpoint lies here; the log names {said}, of which none was found on disk"
@@ -284,19 +299,37 @@ def onset_of(diagnosis: Diagnosis, treated: Sequence[Treatment]) -> Onset:
     if not signs:
         return Onset(None, clock, "the record does not say when it began")
     if all(f.id in ("crashed", "onecycle-overrun") for f in signs) and progress.at is not None:
-        return Onset(progress.at, clock, "the crash")
+        return Onset(progress.at, clock, "the crash", progress.at)
     proved = next((f for f in signs if f.onset is None), None)
     if proved is not None:
         return Onset(None, clock, f"{proved.id} acts from the first step")
-    first = min(signs, key=lambda f: f.onset or 0.0)
-    if from_start(diagnosis.run, first):
-        return Onset(None, clock_named(first.clock), f"{first.id} is there from the first value on")
-    return _onset_at(first)
+    return _first_of(diagnosis, signs, clock)
 
 
-def _onset_at(finding: Finding) -> Onset:
-    words = f"the onset of {finding.id} ({finding.clock} {finding.onset:g})"
-    return Onset(finding.onset, clock_named(finding.clock), words)
+def _first_of(diagnosis: Diagnosis, signs: Sequence[Finding], clock: ClockName | None) -> Onset:
+    """The earliest of these signs: on their own clock where they share one, else on the plan's where they can be moved there."""
+    run = diagnosis.run
+    own = list(dict.fromkeys(clock_named(f.clock) for f in signs))
+    asked = [c for c in (own if len(own) == 1 else (clock, *own)) if c is not None]
+    placed = max(
+        ((c, began(run, signs, c)) for c in asked), key=lambda one: len({f.id for _, f in one[1]}), default=None
+    )
+    if placed is None or not placed[1]:
+        return Onset(None, clock, "the record does not say when it began")
+    there, found = placed
+    at, first = found[0]
+    if from_start(run, first):
+        return Onset(None, there, f"{first.id} is there from the first value on")
+    # What else is ill by then counts as well, treated or not.
+    ill = began(run, {id(f): f for f in (*signs, *diagnosis.findings) if f.severity == "ill"}.values(), there)
+    ends = [
+        e for spot, f in ill if spot <= at and not from_start(run, f) and (e := sound_until(run, f, there)) is not None
+    ]
+    return replace(_onset_at(first, at, there), sound=min(ends, default=math.nextafter(at, -math.inf)))
+
+
+def _onset_at(finding: Finding, at: float, clock: ClockName | None) -> Onset:
+    return Onset(at, clock, f"the onset of {finding.id} ({clock} {at:,.10g})")
 
 
 def clock_named(name: str | None) -> ClockName | None:

@@ -1,0 +1,51 @@
+"""Where troubles begin, on one clock. Rows of one run are counted by steps here and by epochs there, and the smaller of
+two numbers on two clocks is no earlier moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from wheeltapper.finding import Finding
+from wheeltapper.run.model import Run
+from wheeltapper.sources.record import ClockName
+
+
+def moved(run: Run, finding: Finding, at: float, clock: ClockName) -> float | None:
+    """A position on the clock of a finding as one on `clock`, along its own rows or any that are counted both ways."""
+    if finding.clock in (None, clock):
+        return at
+    own = run.series.get(finding.series or "")
+    for series in (*([own] if own is not None else []), *run.series.values()):
+        there = series.moved(at, cast(ClockName, finding.clock), clock)
+        if there is not None:
+            return there
+    return None
+
+
+def began(run: Run, findings: Iterable[Finding], clock: ClockName) -> list[tuple[float, Finding]]:
+    """The findings whose onset can be told on `clock`, with that, the earliest first.
+
+    One trouble often shows in rows counted by steps and in rows counted by epochs: of one sign, those on this clock
+    are asked first.
+    """
+    by_sign: dict[str, tuple[list[tuple[float, Finding]], list[tuple[float, Finding]]]] = {}
+    for f in findings:
+        at = None if f.onset is None else moved(run, f, f.onset, clock)
+        if at is not None:
+            native = f.clock in (None, clock)
+            by_sign.setdefault(f.id, ([], []))[0 if native else 1].append((at, f))
+    kept = [one for native, other in by_sign.values() for one in native or other]
+    return sorted(kept, key=lambda one: one[0])
+
+
+def sound_until(run: Run, finding: Finding, clock: ClockName) -> float | None:
+    """The last row before a finding: what lies between that and its onset may belong to either side.
+
+    None: it is there from the first row on, or is not seen in rows.
+    """
+    series = run.series.get(finding.series or "")
+    if series is None or finding.onset is None:
+        return None
+    before = series.at[series.at < finding.onset]
+    return moved(run, finding, float(before.max()), clock) if before.size else None
