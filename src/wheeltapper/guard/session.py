@@ -14,17 +14,22 @@ The adapters for Hugging Face, Lightning and accelerate are made of this.
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from wheeltapper.errors import InputError
 from wheeltapper.guard.ask import Asker
-from wheeltapper.guard.core import Guard
+from wheeltapper.guard.core import Guard, Stop
 from wheeltapper.guard.crash import CrashWriter
 from wheeltapper.guard.notify import Notifier
 from wheeltapper.guard.record import Incident
 from wheeltapper.guard.recorder import Recorder
+
+log = logging.getLogger("wheeltapper.guard")
 
 
 class Session:
@@ -52,7 +57,7 @@ class Session:
     def metric(self, values: Mapping[str, Any], step: int | None = None) -> None:
         """Tell what an evaluation found, as {"val/loss": 1.2}; the signs look at it too."""
         if self.asker is not None:
-            self.asker.metric(values, step)
+            self.guard._guarded("metric", self.asker.metric, values, step)
 
     @property
     def stopping(self) -> str | None:
@@ -85,6 +90,26 @@ class Session:
         if self.crash is not None:
             self.crash.__exit__(kind, error, trace)
         self.close()
+
+
+def harmless(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """For a callback of an adapter (whose `session` is a Session or None): an error in it is told once and the guard goes
+    passive; the framework never sees it. What is refused before training, and Stop, pass."""
+
+    @functools.wraps(callback)
+    def safe(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return callback(self, *args, **kwargs)
+        except (InputError, Stop):
+            raise
+        except Exception as error:
+            if self.session is None:
+                log.warning("there is no guard: %s failed; training goes on", callback.__name__, exc_info=error)
+            elif self.session.guard.passive is None:
+                self.session.guard._fail(callback.__name__, error)
+            return None
+
+    return safe
 
 
 def guarded(

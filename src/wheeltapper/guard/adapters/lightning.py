@@ -14,7 +14,8 @@ try:
 except ModuleNotFoundError:
     from pytorch_lightning.callbacks import Callback
 
-from wheeltapper.guard.session import Session, guarded
+from wheeltapper.guard import scale
+from wheeltapper.guard.session import Session, guarded, harmless
 
 
 class GuardCallback(Callback):  # type: ignore[misc]
@@ -27,19 +28,24 @@ class GuardCallback(Callback):  # type: ignore[misc]
         self._batch: Any = None
         self._batch_id: Any = None
 
+    @harmless
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         if not trainer.optimizers:
             return
+        optimizer = trainer.optimizers[0]
         total = trainer.estimated_stepping_batches
         options: dict[str, Any] = {
             "run_dir": trainer.default_root_dir,
+            "scheduler": next((s for s in schedulers(trainer) if s.optimizer is optimizer), None),
             "scaler": getattr(trainer.precision_plugin, "scaler", None),
             "total_steps": int(total) if total and total != float("inf") else None,
             "clip_norm": trainer.gradient_clip_val if trainer.gradient_clip_algorithm != "value" else None,
             "start_step": trainer.global_step,
         }
-        self.session = guarded(pl_module, trainer.optimizers[0], **(options | self.options))
+        model = getattr(trainer, "model", None)  # inside DDP or FSDP, where the module is
+        self.session = guarded(pl_module if model is None else model, optimizer, **(options | self.options))
 
+    @harmless
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
         if self.session is not None:
             self.session.keep(batch)
@@ -47,32 +53,44 @@ class GuardCallback(Callback):  # type: ignore[misc]
             if self.session.stopping:
                 trainer.should_stop = True
 
+    @harmless
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:  # noqa: ARG002
-        # Lightning has divided it by the number of micro-batches.
+        # Lightning has divided it by the number of micro-batches and multiplied it with the loss scale.
         parts = trainer.accumulate_grad_batches
-        self._loss = loss.detach() * parts if parts > 1 else loss.detach()
+        held = scale.value(self.session.guard.scaler) if self.session is not None else None
+        loss = loss.detach() if held is None else loss.detach() / held
+        self._loss = loss * parts if parts > 1 else loss
 
+    @harmless
     def on_after_backward(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        if self.session is not None and self._loss is not None:
+        if self.session is not None and self._loss is not None and not self.session.stopping:
             self.session.step(self._loss, self._batch_id)
         self._loss = None
 
+    @harmless
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
         if self.session is not None and self.session.stopping:
             trainer.should_stop = True
 
+    @harmless
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
         if self.session is not None and not trainer.sanity_checking:
             values = {name: float(value) for name, value in trainer.callback_metrics.items() if "val" in name.lower()}
             self.session.metric(values, trainer.global_step)
 
+    @harmless
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
         if self.session is not None:
             self.session.close()
 
+    @harmless
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:  # noqa: ARG002
         """Lightning may catch what stops a training, so nobody else would write it down."""
         if self.session is not None:
             if self.session.crash is not None and isinstance(exception, Exception):
                 self.session.crash.tell(exception)
             self.session.close()
+
+
+def schedulers(trainer: Any) -> list[Any]:
+    return [config.scheduler for config in getattr(trainer, "lr_scheduler_configs", ())]
