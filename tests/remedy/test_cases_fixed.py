@@ -110,6 +110,7 @@ def test_case_003_shortens_the_warm_up_into_the_run_and_nothing_else() -> None:
     length = fix.options[1].length
     assert length is not None
     assert length < 20_000, "milestones beyond 15,000 steps cannot be reached"
+    assert "decay" not in fix.options[1].proves, "the cosine's total lies far beyond the end of this run"
 
 
 def test_case_004_names_both_defects_of_the_code() -> None:

@@ -88,6 +88,24 @@ def test_a_knob_is_pinned_by_the_users_own_key_as_well() -> None:
     assert not choose(found, keep=["clip_grad"]).edits
 
 
+@pytest.mark.parametrize(
+    "name", ["gradient-clip", "grad_clip", "gradient_clipping", "CLIP-grad", "clip.norm", "max-grad-norm"]
+)
+def test_a_knob_is_pinned_by_what_programs_usually_call_it(name: str) -> None:
+    clip = Remedy("Clip less.", (Edit("clip.norm", 1.0, 5.0),), "try", "")
+    found = diagnosis(cause("clip-too-small", 0.9, clip), cause("lr-too-high", 0.3, HALVE))
+    choice = choose(found, keep=[name])
+    assert "clip.norm" not in [e.knob for e in choice.edits]
+    assert choice.kept == "you keep clip.norm"
+
+
+def test_dashes_and_underscores_are_one() -> None:
+    both = cause("lr-too-high", 0.9, HALVE, DECAY)
+    for rate in ("learning-rate", "optimizer.lr", "LR", "--lr"):
+        assert [e.knob for e in choose(diagnosis(both), keep=[rate]).edits] == ["optimizer.weight_decay"]
+    assert [e.knob for e in choose(diagnosis(both), keep=["weight-decay"]).edits] == ["optimizer.lr"]
+
+
 def test_an_unknown_pin_names_near_ones() -> None:
     with pytest.raises(InputError, match="weight_decay"):
         choose(diagnosis(cause("lr-too-high", 0.9, HALVE)), keep=["weigth_decay"])
@@ -240,6 +258,24 @@ def test_a_suspected_cause_is_tried_only_where_it_is_likelier_than_the_rest_or_a
         make_fix(found, wanted="no-such")
     even = make_fix(diagnosis(replace(weak, probability=0.55)))
     assert [(t.how, t.cause) for t in even.choice.by("try")] == [("try", "lr-too-high")]
+
+
+def test_a_cause_that_no_setting_tries_is_said_so() -> None:
+    """Not that no cause is sure enough: the user asked for this one."""
+    found = diagnosis(cause("lr-too-high", 0.7, HALVE), cause("bad-data-from-step", 0.2, BY_HAND))
+    fix = make_fix(found, wanted="bad-data-from-step")
+    assert (fix.state, fix.plan) == ("cannot-tell", None)
+    assert fix.headline == "No setting can try bad-data-from-step (20%); by hand: Mend the loop"
+    assert fix.options[1].why == fix.headline
+    kept = make_fix(found, wanted="lr-too-high", keep=["lr"])
+    assert (kept.state, kept.headline) == (
+        "refused",
+        "Nothing is changed to try lr-too-high (70%): you keep optimizer.lr",
+    )
+    proof = replace(cause("weight-decay-too-strong", 0.1, DECAY), grade="is")
+    beside = make_fix(replace(found, causes=(*found.causes, proof)), wanted="bad-data-from-step")
+    assert (beside.state, [e.knob for e in beside.choice.edits]) == ("ready", ["optimizer.weight_decay"])
+    assert any("No setting can try bad-data-from-step" in note for note in beside.notes)
 
 
 def test_what_a_trial_confirmed_is_treated_as_proved() -> None:

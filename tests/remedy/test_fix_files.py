@@ -272,6 +272,16 @@ def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys
     assert "not to be tried again" in capsys.readouterr().out
 
 
+def test_a_config_that_cannot_be_parsed_is_the_first_thing_said(collapsed: Path) -> None:
+    config = collapsed / "args.yaml"
+    config.write_text(config.read_text().replace("lr: 0.0012", "lr: 0.0012\n  odd: [1, 2"))
+    fix = api.fix(collapsed)
+    assert fix.headline.startswith(f"Mend {config}:16:6 first")
+    assert "not YAML" in fix.headline.split(").")[0]
+    assert "Halve the learning rate" in fix.headline, "what could be read is not lost"
+    assert not any("not YAML" in note for note in fix.notes), "said once"
+
+
 def test_hostile_names_do_not_reach_page_or_terminal(
     collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,8 @@ import pytest
 from wheeltapper import api
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
-from wheeltapper.remedy.plan import Plan, PlannedEdit, Resume
+from wheeltapper.remedy.plan import Band, Plan, PlannedEdit, Resume
+from wheeltapper.remedy.promises import promise
 from wheeltapper.report.fix_view import followup_view
 from wheeltapper.run.model import Run
 from wheeltapper.testing import make_run
@@ -225,7 +226,23 @@ def test_what_else_changed_is_said_and_weakens_the_proof(plan: Plan) -> None:
     result = followed(new, plan)
     assert result.also == ("batch.per_device: 256 → 1024",)
     assert "not proved which one did it" in result.issues[0].why
-    assert followed(run(100, lr=0.0006), plan).also == ()
+    assert "batch.per_device: 256 → 1024 changed beside the plan" in result.todo[0]
+    assert not any("fulfilled" in line for line in result.todo)
+    alone = followed(run(100, lr=0.0006), plan)
+    assert alone.also == ()
+    assert alone.todo == ("Nothing: the plan is fulfilled.",)
+
+
+def test_a_promise_is_looked_for_near_its_place_and_a_median_is_called_one() -> None:
+    scores = [10.0, 20.0, 30.0, 35.0, 40.0]
+    sparse = make_run({"eval_top1": scores}, clock="epoch", at=[20, 40, 60, 80, 100])
+    (name,) = sparse.series
+    band = Band(name, "epoch", 100.0, "x", low=38.0, within=20.0)
+    told = promise(sparse, band, True)
+    assert (told.status, told.saw) == ("kept", "40 at 100"), "an earlier evaluation is another stage of training"
+    dense = make_run({"eval_top1": [0.0] * 97 + [38.0, 39.0, 90.0]}, clock="epoch", start=1)
+    at_98 = promise(dense, msgspec.structs.replace(band, at=99.0, within=1.0), True)
+    assert at_98.saw == "38, the median of 96 to 100"
 
 
 def test_edits_of_plain_keys_and_keys_taken_out_are_looked_for(plan: Plan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -23,6 +24,22 @@ def plan() -> Plan:
 
 def test_a_plan_is_read_back_as_it_was_written(plan: Plan) -> None:
     assert parse_plan(dump_plan(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("option", "edits", "says"),
+    [
+        ("A", False, "Nothing is trained"),
+        ("B", True, "Start the next run with the changed settings, then:"),
+        ("B", False, "Mend by hand what `issues` names"),
+        ("C", True, "Resume from the checkpoint under `resume`"),
+    ],
+)
+def test_its_head_says_what_to_do_with_it(option: str, edits: bool, says: str, plan: Plan) -> None:
+    one = msgspec.structs.replace(plan, option=option, edits=plan.edits if edits else ())
+    head = [line for line in dump_plan(one).splitlines() if line.startswith("#")]
+    assert says in head[0]
+    assert any("wheeltapper followup" in line for line in head) == (option != "A")
 
 
 def test_every_number_says_where_it_comes_from(plan: Plan) -> None:

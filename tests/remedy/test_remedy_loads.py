@@ -136,9 +136,17 @@ def test_an_absent_framework_is_said_to_be_absent(tmp_path: Path) -> None:
     run = run_of(tmp_path, config__yaml=TRAINNER)
     [edited] = edit_run(run, [Edit("ema.decay", 0.999, 0.99)])
     said = load_test(edited, run).checks[-1]
-    assert said.ok is True
-    assert "traiNNer is not installed" in said.text
-    assert "was not tried" in said.text
+    assert said.ok is None, "what was not tried is not ticked"
+    assert said.name == "traiNNer's ReduxOptions takes it"
+    assert said.text == "traiNNer is not installed: not tried; yaml.safe_load_all takes it"
+
+
+def test_a_file_that_did_not_load_before_is_not_said_to_parse(tmp_path: Path) -> None:
+    run = run_of(tmp_path, config__yaml=TRAINNER + "  odd: [1, 2\n")
+    [edited] = edit_run(run, [Edit("ema.decay", 0.999, 0.99)])
+    said = by_name(load_test(edited, run, loaders=False), "parses")
+    assert said.ok is None
+    assert "not YAML" in said.text
 
 
 def test_the_loader_of_the_format_in_a_process_of_its_own(tmp_path: Path) -> None:

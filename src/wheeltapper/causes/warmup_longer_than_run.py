@@ -94,4 +94,8 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
         old = case.knob("schedule.warmup")
         new = like(old, float(f"{old * 0.1 * total / warmup:.2g}"))
         edits = (Edit("schedule.warmup", old, new, "a tenth of the run"),)
-    return (Remedy("Warm up over a tenth of the run.", edits, "safe", "the logged rate reaches its peak and decays"),)
+    return (
+        Remedy(
+            "Warm up over a tenth of the run.", edits, "safe", "the logged rate reaches its peak at a tenth of the run"
+        ),
+    )

@@ -113,7 +113,7 @@ def rate_as_then(run: Run, then: Rates, after: float | None) -> tuple[str, bool]
     if seen < 3:
         return "", False
     reach = float(track[good].max())
-    words = f"the logged learning rate is the old one at each of {seen} positions, up to {then.clock} {reach:g}"
+    words = f"the logged learning rate is the old one at each of {seen} positions, up to {then.clock} {reach:,.10g}"
     return words, reach >= 0.9 * max(then.at)
 
 
@@ -144,12 +144,12 @@ def than(run: Run, then: Level) -> tuple[Than, str] | None:
     early = reach < 0.9 * then.at
     about = _about(track, min(then.at, reach))
     if not np.all(np.isfinite(series.values[about])):
-        return "worse", f"{series.name} is not finite at {then.clock} {min(then.at, reach):g}"
+        return "worse", f"{series.name} is not finite at {then.clock} {min(then.at, reach):,.10g}"
     now = float(np.median(series.values[about]))
     gain = now - then.value if then.better == "up" else then.value - now
     sigma = noise_of(series.values[series.finite]).sigma
     margin = max(SPREAD * math.hypot(then.noise, sigma), LEAST * abs(then.value))
-    words = f"{series.name} is {now:.4g} at {then.clock} {min(then.at, reach):g}; in the old run it ended at {then.value:.4g}"
+    words = f"{series.name} is {now:.4g} at {then.clock} {min(then.at, reach):,.10g}; in the old run it ended at {then.value:.4g}"
     if gain > margin:
         return "better", words
     if early:

@@ -219,7 +219,7 @@ def _resumed(following: Next) -> Iterator[Band]:
         sigma = noise_of(series.values[past]).sigma
         level = float(np.median(series.values[past][-3:]))
         gap = log_gap(series)
-        source = f"the old run's own values before {option.at:g}, ± {SPREAD:g} times their noise"
+        source = f"the old run's own values before {option.at:,.10g}, ± {SPREAD:g} times their noise"
         yield _one_sided(series, clock, option.at + gap, level, SPREAD * sigma, source, gap)
 
 

@@ -22,7 +22,7 @@ from wheeltapper.remedy.compared import levels_of, rates_of
 from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then, with_edits
 from wheeltapper.remedy.launch import Command, launches
 from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
-from wheeltapper.remedy.options import Option, options_of
+from wheeltapper.remedy.options import Option, options_of, unloadable
 from wheeltapper.remedy.plan import Issue, Monitor, Plan, PlannedEdit, Question, Resume, Rule, Source
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.run.model import Run
@@ -80,8 +80,16 @@ def make_fix(
                 "No fix: nothing was logged; what settings and code prove by themselves is listed, to be mended by hand"
             )
         return Fix(diagnosis, "cannot-tell", why, choice, notes=notes)
-    options = options_of(diagnosis, choice)
+    options: tuple[Option, ...] = options_of(diagnosis, choice)
     state, headline = _state(choice)
+    untried = _untried(diagnosis, choice, wanted)
+    if untried and not choice.edits and state != "code":
+        state = "refused" if any(item.cause == wanted for item in choice.left) else "cannot-tell"
+        headline = untried
+        options = tuple(replace(o, why=untried) if o.letter == "B" else o for o in options)
+    damaged = unloadable(diagnosis)
+    if damaged is not None:
+        headline = f"Mend {damaged.places[0]} first, no program loads that file ({damaged.summary}). {headline}"
     letter = _letter(option, options, state)
     if letter is None:
         hints = ["Option A is open all the same: `--option A` writes it down"] if options[0].possible else []
@@ -107,7 +115,12 @@ def make_fix(
     plan = draft(following, edited, made)
     # Where the checkpoint must be named by hand, the old launch line would begin again from the start.
     commands = () if notes else launches(diagnosis.run, edited)
-    notes = (*notes, *_other_config(diagnosis, chosen.edits), *beside(diagnosis, choice))
+    notes = (
+        *notes,
+        *([untried] if untried else []),
+        *_other_config(diagnosis, chosen.edits),
+        *beside(diagnosis, choice),
+    )
     return Fix(diagnosis, state, headline, choice, options, letter, edited, plan, commands, tests, notes)
 
 
@@ -127,9 +140,12 @@ def beside(diagnosis: Diagnosis, choice: Choice) -> tuple[str, ...]:
     Lines that a treatment names already are left out.
     """
     told = {str(place) for t in choice.treatments for place in t.places}
+    damaged = unloadable(diagnosis)  # the headline says so, and what follows in that file follows from it
     out = []
     for f in diagnosis.findings:
         lines = written_lines(f.places)
+        if damaged is not None and f.id == "syntax" and f.places[0].file == damaged.places[0].file:
+            continue
         if (
             f.severity == "watch"
             and f.grade == "is"
@@ -158,6 +174,19 @@ def _state(choice: Choice) -> tuple[State, str]:
     if choice.kept:
         return "refused", f"No fix: {choice.kept}, and no other cause is sure enough to change anything for it"
     return "cannot-tell", "No fix yet: no cause is sure enough to change anything for it"
+
+
+def _untried(diagnosis: Diagnosis, choice: Choice, wanted: str | None) -> str:
+    """Why nothing is changed for the cause that the user wants to try; empty where something is, or code must be."""
+    if wanted is None or any(t.cause == wanted for t in choice.by("apply", "try", "code")):
+        return ""
+    cause = next(c for c in diagnosis.causes if c.id == wanted)
+    left = next((item.why for item in choice.left if item.cause == wanted), "")
+    if left:
+        return f"Nothing is changed to try {wanted} ({cause.probability:.0%}): {left}"
+    hand = next((r.text for r in cause.remedies if not r.edits), "")
+    other = f"by hand: {hand.rstrip('.')}" if hand else f"its trial decides: {cause.trial}" if cause.trial else ""
+    return f"No setting can try {wanted} ({cause.probability:.0%}){f'; {other}' if other else ''}"
 
 
 def _letter(wanted: Letter | None, options: Sequence[Option], state: State) -> Letter | None:
@@ -272,7 +301,7 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
         seen = [s for s in issue.signs if s.by is not None]
         if seen:
             signs = " or ".join(dict.fromkeys(s.id for s in seen))
-            by = f"{seen[0].clock} {max(s.by or 0.0 for s in seen):g}"
+            by = f"{seen[0].clock} {max(s.by or 0.0 for s in seen):,.10g}"
             out.append(
                 Rule(
                     f"{signs} is seen again by {by}, with the {'code changed' if issue.how == 'code' else 'edit made'}",
@@ -299,15 +328,17 @@ def _monitoring(following: Next) -> tuple[Monitor, ...]:
     if series is None or len(series) < 2 or following.option.letter == "A":
         return ()
     gap, onset = log_gap(series), following.onset
-    each = f"{series.name} at every value it logs (every {series.clock if gap == 1 else f'{gap:g} {series.clock}s'})"
+    each = (
+        f"{series.name} at every value it logs (every {series.clock if gap == 1 else f'{gap:,.10g} {series.clock}s'})"
+    )
     if onset.at is None or onset.clock != series.clock:
         return (Monitor(each, "the trouble was there from the first step on: the first values decide"),)
     until = onset.at * following.slower * 1.25
     total = following.total_on(onset.clock)
     if total is not None and until >= total:
-        return (Monitor(each, f"the old run broke at {onset.clock} {onset.at:g}, and this one comes there later"),)
+        return (Monitor(each, f"the old run broke at {onset.clock} {onset.at:,.10g}, and this one comes there later"),)
     return (
-        Monitor(f"{each} until {onset.clock} {until:.4g}", f"the old run broke at {onset.clock} {onset.at:g}"),
+        Monitor(f"{each} until {onset.clock} {until:,.10g}", f"the old run broke at {onset.clock} {onset.at:,.10g}"),
         Monitor("then at every tenth of the run", "no promise lies between"),
     )
 

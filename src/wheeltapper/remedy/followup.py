@@ -111,7 +111,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     if also:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
-    todo = _todo(diagnosis, plan, edits, issues, promises, stale, bool(fresh))
+    todo = _todo(diagnosis, plan, edits, issues, promises, stale, bool(fresh), also)
     return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rang, fresh, also, todo)
 
 
@@ -264,28 +264,28 @@ def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, st
     reach = reached(run, sign.clock, sign.series)
     if reach is None:
         return "NOT YET", f"the new run does not log {sign.series or 'anything'} by {sign.clock}, the clock of the plan"
-    spot = f"{sign.clock} {reach:g}"
+    spot = f"{sign.clock} {reach:,.10g}"
     if again is None:
         if lesser := _lesser(diagnosis, sign):
             return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
         if sign.by is not None and reach < sign.by and diagnosis.progress.state != "finished":
-            return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:g}"
-        was = "" if sign.onset is None else f" (it was there from {sign.onset:g} on)"
+            return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:,.10g}"
+        was = "" if sign.onset is None else f" (it was there from {sign.onset:,.10g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
     if sign.id == "crashed" and sign.by is not None and reach > (1 + SAME_PLACE) * sign.by:
-        return "PARTIAL", f"it crashed later: at {reach:g}, then at {sign.by:g}"
+        return "PARTIAL", f"it crashed later: at {reach:,.10g}, then at {sign.by:,.10g}"
     if again.onset is None or sign.onset is None:
         return _refuted(new, f"{name} is there again: {again.summary}")
     early = sign.by is not None and reach < sign.by and again.onset >= sign.onset
     if early and from_start(run, again):
-        return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:g}"
+        return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:,.10g}"
     if again.onset > (1 + SAME_PLACE) * sign.onset and not from_start(run, again):
-        return "PARTIAL", f"{name} comes later: at {again.onset:g}, then at {sign.onset:g}"
+        return "PARTIAL", f"{name} comes later: at {again.onset:,.10g}, then at {sign.onset:,.10g}"
     before = next((level for level in new.plan.levels if level.series == sign.series), None)
     answer = None if before is None else than(run, before)
     if answer is not None and answer[0] == "better":
-        return "PARTIAL", f"{name} is there again at {again.onset:g}, but weaker: {answer[1]}"
-    return _refuted(new, f"{name} is there again at {again.onset:g} (then {sign.onset:g}): {again.summary}")
+        return "PARTIAL", f"{name} is there again at {again.onset:,.10g}, but weaker: {answer[1]}"
+    return _refuted(new, f"{name} is there again at {again.onset:,.10g} (then {sign.onset:,.10g}): {again.summary}")
 
 
 def _refuted(new: _Seen, why: str) -> tuple[Status, str]:
@@ -312,7 +312,7 @@ def reached(run: Run, clock: str | None, name: str | None = None) -> float | Non
 
 def _todo(
     diagnosis: Diagnosis, plan: Plan, edits: Sequence[EditCheck], issues: Sequence[IssueCheck],
-    promises: Sequence[PromiseCheck], stale: bool, fresh: bool,
+    promises: Sequence[PromiseCheck], stale: bool, fresh: bool, also: Sequence[str],
 ) -> tuple[str, ...]:  # fmt: skip
     out: list[str] = []
     if stale:
@@ -343,6 +343,12 @@ def _todo(
         out.append(f"Come back when the run has gone further{nearest}.")
     if not out and any(p.status == "broken" for p in promises):
         out.append("A promise is broken though its cause is mended: diagnose the new run.")
+    if not out and diagnosis.verdict == "sound" and also and plan.issues:
+        more = f" and {len(also) - 2} more" if len(also) > 2 else ""
+        out.append(
+            f"Nothing, if a sound run is all you need. What mended it is open: {'; '.join(also[:2])}{more} changed beside "
+            "the plan. One more run with the planned edits alone decides."
+        )
     if not out:
         out.append(
             {

@@ -113,7 +113,7 @@ def _quick(diagnosis: Diagnosis) -> Option:
     if onset.at is not None and spot is not None and spot > onset.at and not scored:
         return Option(
             "A", title, False,
-            f"the nearest file, {best.path}, is of {onset.clock} {spot:g}, after the trouble began ({onset.words})",
+            f"the nearest file, {best.path}, is of {onset.clock} {spot:,.10g}, after the trouble began ({onset.words})",
         )  # fmt: skip
     return Option(
         "A", title, True, best.why,
@@ -184,10 +184,15 @@ def _retrain(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
     todo = tuple(f"Before it: {t.remedy.text} ({', '.join(map(str, t.places[:2])) or t.cause})" for t in code)
     return Option(
         "B", title, True,
-        "each changed setting exists and differs from now, nothing shows that the run ignores it, and the file loads",
+        "each changed setting exists and differs from now, nothing shows that the run ignores it, and the file loads as before",
         length, progress.clock, hours, cost,
         risk=_risk(tried, code), proves=_proves(choice), edits=choice.edits, todo=todo,
     )  # fmt: skip
+
+
+def unloadable(diagnosis: Diagnosis) -> Finding | None:
+    """The first place where a config stops being what it is called: what comes after it may be missing here."""
+    return next((f for f in diagnosis.findings if f.id == "syntax" and f.grade == "is" and f.places), None)
 
 
 def _no_config(choice: Choice) -> str:
@@ -251,12 +256,14 @@ def _resume(diagnosis: Diagnosis, choice: Choice, pace: Pace | None) -> Option:
     checks = resume_test(diagnosis.run, file.path, choice.edits)
     failed = next((check for check in checks if check.ok is False), None)
     if failed is not None:
-        return Option("C", title, False, f"{file.path} ({onset.clock} {spot:g}): not that {failed.name}: {failed.text}")
+        return Option(
+            "C", title, False, f"{file.path} ({onset.clock} {spot:,.10g}): not that {failed.name}: {failed.text}"
+        )
     unsure = [f"not known whether {check.name}: {check.text}" for check in checks if check.ok is None]
     sure = "; ".join(check.text for check in checks[1:] if check.ok)
     return Option(
         "C", title, True,
-        f"the last checkpoint before {onset.words}, at {onset.clock} {spot:g}; {sure}",
+        f"the last checkpoint before {onset.words}, at {onset.clock} {spot:,.10g}; {sure}",
         length, progress.clock, hours, _cost(length, progress.clock, hours, pace),
         risk="; ".join([*unsure, _risk([t for t in treated if not t.proved], choice.by("code"))]),
         proves=_proves(choice), checkpoint=file.path, at=spot, edits=choice.edits,

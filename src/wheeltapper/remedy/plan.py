@@ -179,11 +179,20 @@ class Plan(_Strict, frozen=True):
     case: str = "case.json"  # the running history, from the folder of the plan
 
 
-HEADER = """\
-# A plan by Wheeltapper. Start the next run with the changed settings, then:
-#     wheeltapper followup NEW_RUN --plan plan.yaml
-# Every expected value says where it comes from. What has no source is not promised.
-"""
+def _header(plan: Plan) -> str:
+    """What to do with this plan, in comments."""
+    if plan.option == "A":
+        return "# A plan by Wheeltapper. Nothing is trained: the checkpoint under `resume` is used as it is.\n"
+    start = "Start the next run with the changed settings"
+    if plan.option == "C":
+        start = "Resume from the checkpoint under `resume` with the changed settings"
+    elif not plan.edits:
+        start = "Mend by hand what `issues` names, and start the next run"
+    return (
+        f"# A plan by Wheeltapper. {start}, then:\n"
+        "#     wheeltapper followup NEW_RUN --plan plan.yaml\n"
+        "# Every expected value says where it comes from. What has no source is not promised.\n"
+    )
 
 
 def dump_plan(plan: Plan) -> str:
@@ -195,7 +204,7 @@ def dump_plan(plan: Plan) -> str:
     data = msgspec.to_builtins(plan)
     if plan.rates is not None:
         data["rates"] |= {"at": _Row(plan.rates.at), "values": _Row(plan.rates.values)}
-    return HEADER + yaml.dump(
+    return _header(plan) + yaml.dump(
         data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
     )
 

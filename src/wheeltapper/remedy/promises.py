@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from wheeltapper.remedy.plan import Band, Plan, Warn
 from wheeltapper.run.model import Run, Series
+from wheeltapper.sources.record import Floats, Ints
 
+CLOSE = 0.05  # of the way so far: so short a stretch of a learning curve is nearly straight, and its median its middle
 Kept = Literal["kept", "broken", "not yet", "cannot look"]
 
 
@@ -31,7 +33,7 @@ def resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
     if plan.option != "C" or plan.resume is None or plan.resume.at is None or plan.resume.clock is None:
         return
     at, clock = plan.resume.at, plan.resume.clock
-    what = f"continues at {clock} {at:g}"
+    what = f"continues at {clock} {at:,.10g}"
     starts = [s.start for s in run.segments if s.kind == "resume" and s.clock == clock]
     tracks = [t for series in run.series.values() if (t := series.on(clock)) is not None]
     starts += [min(float(np.nanmin(t)) for t in tracks if np.any(np.isfinite(t)))] if tracks else []
@@ -41,12 +43,14 @@ def resumed(run: Run, plan: Plan) -> Iterator[PromiseCheck]:
     nearest = min(starts, key=lambda start: abs(start - at))
     # The first line comes a log interval after the checkpoint.
     close = abs(nearest - at) <= max(0.1 * at, 5.0)
-    yield PromiseCheck(what, "kept" if close else "broken", f"it began at {nearest:g}", "the checkpoint of the plan")
+    yield PromiseCheck(
+        what, "kept" if close else "broken", f"it began at {nearest:,.10g}", "the checkpoint of the plan"
+    )
 
 
 def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
     def told(status: Kept, saw: str) -> PromiseCheck:
-        what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:g}"
+        what = f"{band.metric} {_edges(band)} at {band.clock} {band.at:,.10g}"
         return PromiseCheck(what, status, saw, band.source, band.metric)
 
     series = run.series_named(band.metric)
@@ -57,23 +61,27 @@ def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
     end = float(np.nanmax(track)) if len(good) else 0.0
     if end + 1e-9 < band.at - band.within:
         if ended:
-            return told("cannot look", f"the run ended at {band.clock} {end:g}")
-        return told("not yet", f"the run is at {band.clock} {end:g}")
-    value, at = _value_at(series, track, band)
+            return told("cannot look", f"the run ended at {band.clock} {end:,.10g}")
+        return told("not yet", f"the run is at {band.clock} {end:,.10g}")
+    about = _about(series, track, band.at)
+    value = float(np.median(series.values[about]))
     inside = (
         math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
     )
-    return told("kept" if inside else "broken", f"{value:.4g} at {at:g}")
+    first, last = (f"{float(track[spot]):,.10g}" for spot in (about[0], about[-1]))
+    saw = f"{value:.4g} at {first}" if len(about) == 1 else f"{value:.4g}, the median of {first} to {last}"
+    return told("kept" if inside else "broken", saw)
 
 
-def _value_at(series: Series, track: Any, band: Band) -> tuple[float, float]:
-    """The value nearest to the position; for a noisy score the median of five about it."""
-    order = np.argsort(np.abs(track - band.at), kind="stable")
-    nearest = int(order[0])
-    if series.quantity == "lr":
-        return float(series.values[nearest]), float(track[nearest])
-    about = np.sort(order[: min(5, len(order))])
-    return float(np.median(series.values[about])), float(track[nearest])
+def _about(series: Series, track: Floats, at: float) -> Ints:
+    """The row nearest to a position; for a noisy score the five nearest, as far as they lie close to it.
+
+    Where rows are few the next one is another stage of training, and says nothing about this one.
+    """
+    away = np.abs(track - at)
+    order = np.argsort(away, kind="stable")
+    near = order[: 1 if series.quantity == "lr" else 5]
+    return np.sort(near[(away[near] <= CLOSE * abs(at)) | (near == order[0])])
 
 
 def _edges(band: Band) -> str:
@@ -99,4 +107,8 @@ def rung(run: Run, warnings: Sequence[Warn]) -> Iterator[str]:
             bad &= track >= warning.after
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            yield f"{warning.metric} is {values[first]:.4g} at {track[first]:g}, and {int(bad.sum())} times in all: {warning.reason}"
+            yield f"{warning.metric} is {values[first]:.4g} at {track[first]:,.10g}, {_times(int(bad.sum()))}: {warning.reason}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"the first of {count:,}"
