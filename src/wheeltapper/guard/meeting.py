@@ -51,22 +51,24 @@ def agree(guard: Guard) -> None:
     ranks = guard._ranks
     meter = getattr(guard, "_meter", None)
     seen = guard._last.gradients if guard._last is not None else None
+    absent = float(guard.passive is not None)
     if ranks.sharded:
         mine = torch.full((1,), float("nan")) if seen is None else seen.total().square().reshape(1) / ranks.copies
-        total = ranks.reduce(mine.to(ranks.meeting_device(mine.device)), "sum")
+        both = torch.cat([mine, mine.new_full((1,), absent)])
+        both = ranks.reduce(both.to(ranks.meeting_device(mine.device)), "sum")
         if meter is not None and guard.passive is None:
-            guard._outbox.send(total.sqrt().to(meter.device, non_blocking=True), ("norm", guard.tick))
+            guard._outbox.send(both.sqrt().to(meter.device, non_blocking=True), ("norm", guard.tick))
         return
     found = checksums(guard) if guard.passive is None and meter is not None else None
     size = checksum_size(guard)
     if found is None or found.numel() != size:
         found = torch.full((size,), float("-inf"), device=next(guard.model.parameters()).device)
-        both = torch.cat([found, found])  # says nothing against anyone
+        both = torch.cat([found, found, found.new_full((1,), absent)])  # says nothing against anyone
     else:
-        both = torch.cat([found, -found])
+        both = torch.cat([found, -found, found.new_full((1,), absent)])
     both = ranks.reduce(both.to(ranks.meeting_device(both.device)), "max")
     # Of equal numbers the largest and the smallest are the same; nan compares with nothing and counts as equal.
-    differ = ((both[:size] + both[size:]) > 0).sum().float().reshape(1)
+    differ = torch.stack([((both[:size] + both[size:-1]) > 0).sum().float(), both[-1]])
     if guard.passive is None and meter is not None:
         guard._outbox.send(differ.to(meter.device, non_blocking=True), ("ranks", guard.tick))
 
@@ -117,6 +119,9 @@ def decide(guard: Guard) -> None:
 def met(guard: Guard, what: tuple[str, int], numbers: Any) -> None:
     """What a meeting found, once it has come to the host."""
     kind, tick = what
+    if numbers[1]:
+        text = "The guard of another rank has stopped looking." + " No step is skipped." * (guard.policy == "skip")
+        alarm(guard, Alarm("rank-lost", text, "warning", guard.at), tick)
     if kind == "norm":
         guard.global_norm = float(numbers[0])
         return

@@ -52,7 +52,9 @@ class Session:
 
     def keep(self, batch: Any) -> Any:
         """Hold on to the batch, so that an incident can be run again without the loader. Returns it."""
-        return batch if self.recorder is None else self.recorder.keep(batch)
+        if self.recorder is not None:
+            self.guard._guarded("keep", self.recorder.keep, batch)
+        return batch
 
     def metric(self, values: Mapping[str, Any], step: int | None = None) -> None:
         """Tell what an evaluation found, as {"val/loss": 1.2}; the signs look at it too."""
