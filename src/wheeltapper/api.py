@@ -7,6 +7,7 @@ for diagnosis in wheeltapper.diagnose("runs/exp1"):
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -225,7 +226,12 @@ def _one(where: Where | Run, name: str | None, option: str) -> Run:
         return where
     runs = read(where)
     if name is not None:
-        named = [run for run in runs if run.name == name] or [run for run in runs if name in run.name]
+        labels = _labels(runs)
+        named = (
+            [run for run, label in zip(runs, labels, strict=True) if name == label]
+            or [run for run in runs if run.name == name]
+            or [run for run, label in zip(runs, labels, strict=True) if name in label]
+        )
         if not named:
             raise InputError(f"{where} holds no run named {name!r}.", do=f"It holds: {_names(runs)}.")
         runs = named
@@ -238,5 +244,16 @@ def _one(where: Where | Run, name: str | None, option: str) -> Run:
 
 
 def _names(runs: Sequence[Run]) -> str:
-    shown = ", ".join(run.name for run in runs[:10])
+    shown = ", ".join(_labels(runs)[:10])
     return f"{shown} and {len(runs) - 10} more" if len(runs) > 10 else shown
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """The names of runs; those that share one are told apart by their folders, or by their files."""
+    names = [run.name for run in runs]
+    alike = [run for run in runs if names.count(run.name) > 1]
+    roots = [run.root for run in alike]
+    spots = {id(run): Path(run.root if roots.count(run.root) == 1 else run.files[0]).resolve() for run in alike}
+    top = os.path.commonpath(list(spots.values())) if spots else ""
+    near = {one: Path(os.path.relpath(spot, top)).as_posix() for one, spot in spots.items()}
+    return [near.get(id(run), run.name) for run in runs]

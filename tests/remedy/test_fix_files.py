@@ -282,6 +282,16 @@ def test_a_config_that_cannot_be_parsed_is_the_first_thing_said(collapsed: Path)
     assert not any("not YAML" in note for note in fix.notes), "said once"
 
 
+def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("a", "b"):
+        shutil.copytree(EXAMPLES / "collapsed", tmp_path / "all" / folder / "run")
+    out = str(tmp_path / "out")
+    assert main(["fix", str(tmp_path / "all"), "-o", out]) == 2
+    assert "out of: a/run, b/run" in capsys.readouterr().err
+    assert main(["fix", str(tmp_path / "all"), "--run", "run", "-o", out]) == 2
+    assert main(["fix", str(tmp_path / "all"), "--run", "b/run", "-o", out]) == 0
+
+
 def test_hostile_names_do_not_reach_page_or_terminal(
     collapsed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
