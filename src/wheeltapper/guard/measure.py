@@ -237,7 +237,7 @@ class Meter:
         return [local(p.detach()) for p in self.params]
 
     def without_gradient(self) -> list[int]:
-        return [i for i, p in enumerate(self.params) if p.requires_grad and p.grad is None]
+        return [i for i, p in enumerate(self.params) if p.requires_grad and p.grad is None and local(p).numel()]
 
     # The sample
 
