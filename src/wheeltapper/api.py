@@ -26,10 +26,10 @@ from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
 from wheeltapper.remedy.case_file import add_attempt, cases_of, followed, load_case, planned
-from wheeltapper.remedy.files import PLAN, write_fix
+from wheeltapper.remedy.files import write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
-from wheeltapper.remedy.plan import Option, load_plan
+from wheeltapper.remedy.plan import PLAN, Option, load_plan
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
