@@ -92,3 +92,27 @@ def test_a_score_on_held_out_data_is_no_return() -> None:
     assert meaning_of("val_score").quantity == "score"
     assert meaning_of("score").quantity == "return"
     assert meaning_of("rollout/return_history").part is None
+
+
+def test_a_word_for_the_window_before_the_name() -> None:
+    found = meaning_of("epoch_loss")
+    assert (found.quantity, found.split, found.part, found.window) == ("loss", "train", None, "epoch")
+    assert (meaning_of("Iter acc").quantity, meaning_of("Iter acc").window) == ("accuracy", "batch")
+    assert meaning_of("batch_loss").part is None
+    assert (meaning_of("epoch_loss", "val").split, meaning_of("Training Phase Loss").part) == ("val", None)
+    # What only begins with such a word keeps its own meaning.
+    assert meaning_of("epoch_time").quantity == "duration"
+    assert meaning_of("batch_d_loss").part == "batch_d"
+    for counter in ("epoch", "epochs", "epoch_num", "iter", "iteration", "iter_id"):
+        assert (meaning_of(counter).quantity, meaning_of(counter).better) == (None, "neither")
+
+
+def test_what_a_detector_counts_on_its_training_batches() -> None:
+    assert meaning_of("fast_rcnn/cls_accuracy").split == "train"
+    assert meaning_of("bbox/AP").split == "val"
+
+
+def test_the_score_of_a_map_is_no_mean_average_precision() -> None:
+    found = meaning_of("iou_shrink_map")
+    assert (found.quantity, found.part) == ("iou", "shrink_map")
+    assert meaning_of("bbox_mAP").quantity == "map"

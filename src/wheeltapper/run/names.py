@@ -147,7 +147,8 @@ _SPLITS: dict[str, Split] = {
 }  # fmt: skip
 # Counters and constants that logs repeat on every row: positions or settings, not measurements.
 _NOT_MEASURES = re.compile(
-    r"^(n_?param\w*|num_tokens|tokens|samples|consumed_\w+|global_batch_size|batch_size|num_zeros|iter\w*|epoch\w*|"
+    r"^(n_?param\w*|num_tokens|tokens|samples|consumed_\w+|global_batch_size|batch_size|num_zeros|iters?|iteration\w*|"
+    r"epochs?|(iter|epoch)_?(\d+|num|number|count|idx|index|id|no|total|left|step|steps)|"
     r"global_step|step|steps|labels|img_size|instances|targets|size|num_updates|progress_\w+|total_timesteps|"
     r"n_updates|iterations|bs|best\w*|is_best|patience)$"
 )
@@ -177,8 +178,12 @@ _LOSS_NAMES = re.compile(
 # A part of the model or of a box before the name of its loss: "CenterRegL1", "WHL1", "HeatmapFocal" (GluonCV's CenterNet).
 _LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|CrossEntropy|Huber|Hinge|BCE)$")
 _ACCURACY_TAIL = re.compile(r"^[A-Z]+Acc$")  # "RCNNAcc": of one head, on training batches
+# Detectron2 counts these on the batches it trains on: "fast_rcnn/cls_accuracy", "mask_rcnn/accuracy".
+_OF_TRAINING = re.compile(r"(fast_rcnn|mask_rcnn|keypoint_rcnn|roi_head|rpn)/")
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
+# "epoch_loss", "Iter acc": the word before the name says what the number is a mean of.
+_BEFORE: dict[str, Window] = {"epoch": "epoch", "iter": "batch", "iteration": "batch", "batch": "batch", "step": "batch"}
 
 
 @lru_cache(maxsize=4096)
@@ -193,7 +198,7 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     ('center_regl1', 'unknown')
     """
     words = _words(raw)
-    found: Split | None = _SPLITS.get(split or "")
+    found: Split | None = _SPLITS.get(split or "") or ("train" if _OF_TRAINING.match(raw) else None)
     rest: list[str] = []
     cut = False  # only the first word that names a split is one; "test_coco_eval_bbox" keeps its "eval"
     for word in words:
@@ -206,6 +211,11 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     if len(rest) > 1 and rest[-1] in _WINDOWS and rest[-2] not in {"per", "global"}:
         window = _WINDOWS[rest.pop()]
     while len(rest) > 1 and rest[0] in _HEADS:
+        rest = rest[1:]
+    if len(rest) > 1 and "phase" in rest:  # "Training Phase Loss"
+        rest = [word for word in rest if word != "phase"] or rest
+    if len(rest) > 1 and rest[0] in _BEFORE and "_".join(rest) not in _BY_ALIAS and _is_result(rest[1:]):
+        window = window or _BEFORE[rest[0]]
         rest = rest[1:]
     if unit == "%" and len(words) == 1 and words[0] in _SPLITS:  # "Train: 41.43% | Val: 40.47%"
         return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
@@ -221,6 +231,12 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     if known.quantity is None and known.better == "unknown" and _ACCURACY_TAIL.match(raw):
         return Meaning("accuracy", found or "train", "_".join(rest).removesuffix("acc"), unit or "share", "up", window)
     return known
+
+
+def _is_result(words: list[str]) -> bool:
+    """A loss or a score by its whole name: "loss", "acc", "val_loss" without its split."""
+    known = _BY_ALIAS.get("_".join(words))
+    return known.better in ("up", "down") if known else words[-1] == "loss"
 
 
 def _look_up(words: list[str], split: Split | None, unit: str | None, window: Window | None) -> Meaning:
@@ -252,6 +268,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         for start in (len(words) - size, 0):
             chunk = "_".join(words[start : start + size]) if start >= 0 else ""
             known = _BY_ALIAS.get(chunk)
+            if chunk == "map" and start > 0 and any(word in {"iou", "dice", "acc", "mae", "mse"} for word in words):
+                continue  # "iou_shrink_map": the score of a map, not the mean of average precisions
             if known is not None and len(chunk) > 1 and chunk != "is" and len(words) > size:  # "loss is" is no score
                 part = "_".join(words[:start] + words[start + size :])
                 return Meaning(known.name, split or known.home, part, unit or known.unit, known.better, window)
