@@ -213,8 +213,11 @@ def by_trainer(setup: Setup, options: dict[str, Any] | None, folder: Path, **set
         "save_strategy": "no", "eval_strategy": "steps", "eval_steps": 4, "logging_steps": 2, "seed": 4,
         "bf16": setup.precision == "bf16", "fp16": setup.precision == "fp16", "learning_rate": 1e-2,
         "optim": "adamw_torch_fused" if setup.fused else "adamw_torch", "lr_scheduler_type": "cosine",
-        "ddp_backend": "gloo" if torch.distributed.is_initialized() else None, "dataloader_pin_memory": False,
+        "ddp_backend": torch.distributed.get_backend() if torch.distributed.is_initialized() else None,
+        "dataloader_pin_memory": False,
     }  # fmt: skip
+    if ranks() > 1 and setup.device == "cuda":  # gathering from a GPU is not in gloo
+        known |= {"eval_strategy": "no", "average_tokens_across_devices": False}
     args = transformers.TrainingArguments(**(known | settings))
     net = Net(setup)
     trainer = transformers.Trainer(model=net, args=args, train_dataset=data(48), eval_dataset=data(6))
@@ -226,7 +229,7 @@ def by_trainer(setup: Setup, options: dict[str, Any] | None, folder: Path, **set
         callback = GuardCallback(**options)
         trainer.add_callback(callback)
     trainer.train(resume_from_checkpoint=settings.get("resume_from_checkpoint"))
-    if heard(callback) and setup.steps >= 4:
+    if heard(callback) and known["eval_strategy"] != "no":
         assert "eval_loss" in callback.session.asker.history.metrics
     optimizer = trainer.optimizer
     return trained(net, getattr(optimizer, "optimizer", optimizer), callback.session.guard if callback else None)
@@ -267,7 +270,7 @@ def by_lightning(setup: Setup, options: dict[str, Any] | None, folder: Path) -> 
 
         # Each process a node of its own, so that they share one GPU. Lightning takes WORLD_SIZE away when it is done.
         os.environ |= {"NODE_RANK": os.environ["RANK"], "WORLD_SIZE": str(ranks())}
-        strategy = DDPStrategy(process_group_backend="gloo")
+        strategy = DDPStrategy(process_group_backend=torch.distributed.get_backend())
     callback = GuardCallback(**options) if options is not None else None
     module = Module()
     trainer = lightning.Trainer(

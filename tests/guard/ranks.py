@@ -1,4 +1,5 @@
-"""Run as a program, one process for each rank: every framework that is here, under DDP, by every policy."""
+"""Run as a program, one process for each rank: every framework that is here, under DDP, by every policy; and a model in
+shards. test_ranks.py reads what each rank tells."""
 
 from __future__ import annotations
 
@@ -13,12 +14,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from frameworks import ARMS, Setup, differ, present, raw, train
+from torch.distributed import fsdp
+from torch.distributed.device_mesh import init_device_mesh
 
 from wheeltapper.guard import Guard
 from wheeltapper.guard.judge import Alarm
+from wheeltapper.guard.sample import local
 
 # Steps 8 and 16 are meetings (the first is 0); the nan is in between.
-POISON, STEPS = 10, 24
+POISON, STEPS = 10, 25
 
 
 def main(folder: Path, device: str, backend: str) -> None:
@@ -28,7 +32,10 @@ def main(folder: Path, device: str, backend: str) -> None:
     told: dict[str, Any] = {how: arm(how, folder / how, device) for how in ARMS if present(how) and how != "context"}
     if dist.get_world_size() > 1:
         told["moods"] = moods(device)
+        told["drift"] = drift(device)
         told["absent"] = absent(folder / "absent", device)
+        if device == "cpu":  # gloo shards nothing on a GPU, and NCCL takes no two ranks on one
+            told |= {kind: shards(kind, folder / kind) for kind in ("fsdp2", "fsdp1", "fsdp1-named")}
     (folder / f"told-{os.environ['RANK']}.json").write_text(json.dumps(told))
     dist.destroy_process_group()
 
@@ -89,6 +96,102 @@ def moods(device: str) -> dict[str, Any]:
         "used": guard._actor.used,
         "passive": guard.passive,
     }
+
+
+def drift(device: str) -> dict[str, Any]:
+    """Weights that drift apart on one rank; then the guard of the other is gone."""
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1).to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    guard = Guard(model, optimizer, every=4)
+    for k in range(14):
+        loss = model(torch.randn(8, 4, device=device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        guard.step(loss)
+        optimizer.step()
+        if k == 5 and rank == 1:
+            with torch.no_grad():
+                model.module.bias[0] += 1e-3
+        if k == 10 and rank == 0:
+            guard.passive = "made so by the test"  # the others must not wait for it
+    guard.close()
+    return {"kinds": [i.kind for i in guard.incidents], "agree": guard.ranks_agree, "passive": guard.passive}
+
+
+# Shards
+
+
+def sharded(kind: str) -> tuple[Any, Any]:
+    torch.manual_seed(10)
+    nn = torch.nn
+    # The last layer's bias has fewer numbers than there are ranks.
+    model: Any = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Linear(16, 1))
+    if kind == "fsdp2":
+        model = fsdp.fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    else:
+        named = kind == "fsdp1-named"
+        model = fsdp.FullyShardedDataParallel(model, device_id=torch.device("cpu"), use_orig_params=named)
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+
+def state(model: Any, optimizer: Any) -> list[Any]:
+    moments = [v for p in model.parameters() for v in optimizer.state[p].values()]
+    return [local(t.detach()).clone() for t in (*model.parameters(), *model.buffers(), *moments)]
+
+
+def same(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def shards(kind: str, folder: Path) -> dict[str, Any]:
+    told = {}
+    kept = run_shards(kind, None, folder)[1]
+    for policy in ("watch", "skip", "rollback"):
+        facts, mine = run_shards(kind, policy, folder / policy)
+        told[policy] = facts | {"same": policy != "watch" or same(kept[STEPS], mine[STEPS])}
+    # A fresh process takes the newest state that all ranks have.
+    model, optimizer = sharded(kind)
+    fresh = Guard(model, optimizer, policy="rollback", run_dir=folder / "rollback")
+    step = fresh.resume()
+    fresh.detach()
+    told["rollback"] |= {"resumed": step, "as then": step in mine and same(state(model, optimizer), mine[step])}
+    return told
+
+
+def run_shards(kind: str, policy: str | None, folder: Path) -> tuple[dict[str, Any], dict[int, list[Any]]]:
+    """What the guard saw, and this rank's state after every step of the run, as it was when it was made first."""
+    model, optimizer = sharded(kind)
+    guard = Guard(model, optimizer, policy=policy, every=1, snapshot_every=8, run_dir=folder) if policy else None
+    norms, kept, restored = [], {}, None
+    for k in range(STEPS):
+        x = torch.randn(16, 6)
+        if k == STEPS - 4 and policy in ("skip", "rollback") and dist.get_rank() == 1:
+            x = x * float("nan")
+        loss = (model(x) - x[:, :1]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        grads = [local(p.grad) for p in model.parameters() if p.grad is not None]
+        square = torch.stack([g.double().square().sum() for g in grads]).sum()
+        dist.all_reduce(square)
+        if guard is not None:
+            guard.step(loss)
+        optimizer.step()
+        if guard is not None:
+            guard.flush()
+            norms.append([float(square) ** 0.5, guard.global_norm, guard.history[-1].grad_norm])
+            if guard.at <= k and policy == "rollback" and restored is None:
+                restored = same(state(model, optimizer), kept[guard.at])
+        kept[k + 1] = state(model, optimizer)
+    if guard is None:
+        return {}, kept
+    guard.close()
+    finite = all(bool(torch.isfinite(t).all()) for t in state(model, optimizer))
+    actions = [[i.action, i.facts.get("to_step")] for i in guard.incidents if i.action]
+    kinds = [i.kind for i in guard.incidents]
+    facts = {"norms": norms, "passive": guard.passive, "kinds": kinds, "finite": finite, "actions": actions}
+    return facts | {"restored": restored}, kept
 
 
 def absent(folder: Path, device: str) -> dict[str, Any]:

@@ -101,7 +101,13 @@ def broken(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize("how", ARMS)
 @pytest.mark.parametrize(
     "rule",
-    ["judge.Judge.step", "judge.Judge.tensors", "measure.Meter.gradients", "recorder.Recorder.keep", "ask.Asker.findings"],
+    [
+        "judge.Judge.step",
+        "judge.Judge.tensors",
+        "measure.Meter.gradients",
+        "recorder.Recorder.keep",
+        "ask.Asker.findings",
+    ],
 )
 def test_a_rule_that_raises_changes_nothing_and_is_told(
     how: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

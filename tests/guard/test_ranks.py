@@ -17,7 +17,11 @@ torch = pytest.importorskip("torch")
 if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
     pytest.skip("no gloo", allow_module_level=True)
 
-HEAD = """
+from frameworks import ARMS, present  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+
+DDP = """
 import json, os, sys
 import torch, torch.distributed as dist
 torch.set_num_threads(1)
@@ -36,9 +40,6 @@ def tell(**facts):
     (folder / f"told-{rank}.json").write_text(json.dumps(facts))
 def digest(m):
     return [float(p.detach().double().sum()) for p in m.parameters()]
-"""
-
-DDP = """
 model = nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 attempt = len(list(folder.glob("attempt*")))
@@ -69,68 +70,13 @@ tell(
 dist.destroy_process_group()
 """
 
-DRIFT = """
-model = nn.parallel.DistributedDataParallel(model)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-guard = Guard(model, optimizer, every=4)
-for k in range(14):
-    x, y = batch()
-    loss = (model(x) - y).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    guard.step(loss)
-    optimizer.step()
-    if k == 5 and rank == 1:
-        with torch.no_grad():
-            model.module[0].bias[0] += 1e-3
-    if k == 10 and rank == 0:
-        guard.passive = "made so by the test"  # the others must not wait for it
-guard.close()
-tell(kinds=[i.kind for i in guard.incidents], agree=guard.ranks_agree, passive=guard.passive)
-dist.destroy_process_group()
-"""
 
-FSDP = """
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.device_mesh import init_device_mesh
-mesh = init_device_mesh("cpu", (2,))
-told = {}
-for policy in ("watch", "skip", "rollback"):
-    torch.manual_seed(10)
-    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
-    fully_shard(model, mesh=mesh)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    guard = Guard(model, optimizer, policy=policy, every=1, snapshot_every=4)
-    seen = []
-    for k in range(40):
-        x, y = batch()
-        if k == 30 and policy != "watch":
-            x = x * float("nan")
-        loss = (model(x) - y).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        full = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()]).full_tensor()
-        guard.step(loss)
-        optimizer.step()
-        guard.flush()
-        seen.append([float(full), guard.global_norm, guard.history[-1].grad_norm])
-    guard.close()
-    told[policy] = {
-        "norms": seen, "passive": guard.passive, "kinds": [i.kind for i in guard.incidents],
-        "finite": all(bool(torch.isfinite(p.to_local()).all()) for p in model.parameters()),
-        "actions": [i.action for i in guard.incidents if i.action],
-    }
-tell(**told)
-dist.destroy_process_group()
-"""
-
-
-def launch(script: str, folder: Path, torchrun: bool = False, ends: int = 0) -> list[dict[str, Any]]:
-    """Two processes; by torchrun only where that is the point, for its agent is a third that imports torch."""
-    path = folder / "train.py"
-    path.write_text(HEAD + script)
+def launch(
+    program: Path, folder: Path, *arguments: str, world: int = 2, torchrun: bool = False, ends: int = 0
+) -> list[dict[str, Any]]:
+    """Two processes, as a rule; by torchrun only where that is the point, for its agent is a third that imports torch."""
     shared = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    command = [sys.executable, str(path), str(folder)]
+    command = [sys.executable, str(program), str(folder), *arguments]
     if torchrun:
         command[1:1] = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
         environments = [shared]
@@ -138,17 +84,65 @@ def launch(script: str, folder: Path, torchrun: bool = False, ends: int = 0) -> 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-        environments = [{**shared, "RANK": str(rank)} for rank in (0, 1)]
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(world), "LOCAL_RANK": "0"}
+        environments = [{**shared, "RANK": str(rank)} for rank in range(world)]
     running = [subprocess.Popen(command, env=e, stderr=subprocess.PIPE, text=True) for e in environments]
-    errors = [process.communicate(timeout=240)[1] for process in running]
+    errors = [process.communicate(timeout=400)[1] for process in running]
     assert [process.returncode for process in running] == [ends] * len(running), errors[0][-3000:]
-    return [] if ends else [json.loads((folder / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    return [] if ends else [json.loads((folder / f"told-{rank}.json").read_text()) for rank in range(world)]
+
+
+@pytest.fixture(scope="module", params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What two ranks tell of everything that ranks.py does, in one launch. On a GPU they share it, through gloo."""
+    return launch(HERE / "ranks.py", tmp_path_factory.mktemp("ranks"), request.param, "gloo")
+
+
+@pytest.mark.parametrize("how", [how for how in ARMS if how != "context"])
+def test_every_adapter_under_ddp(told: list[dict[str, Any]], how: str) -> None:
+    """Watching changes no bit; a nan on one rank is met by both alike, and the run recovers."""
+    if not present(how):
+        pytest.skip("not installed")
+    zero, one = (rank[how] for rank in told)
+    assert zero["differ"] == one["differ"] == []
+    acted = {"watch": [], "skip": [["skip", 10, None]], "rollback": [["rollback", 17, 1]], "stop": [["stop", 17, None]]}
+    for policy in zero.keys() - {"differ"}:
+        assert zero[policy] == one[policy], policy
+        seen = zero[policy]
+        assert seen["passive"] is None
+        assert seen["world"] == 2
+        assert seen["agree"] is True
+        assert seen["actions"] == acted[policy]
+        assert seen["finite"] is (policy != "stop")
+    assert zero["watch"]["kinds"] == []
+    assert zero["skip"]["kinds"] == ["nonfinite", "skipped"]
+    assert zero["rollback"]["kinds"] == ["nonfinite", "weights", "rollback"]
+
+
+def test_ranks_in_different_moods_keep_and_restore_the_same(told: list[dict[str, Any]]) -> None:
+    zero, one = (rank["moods"] for rank in told)
+    assert zero == one
+    assert [action for action, _, _ in zero["actions"]] == ["rollback", "rollback"]
+    assert zero["used"] == 3  # the rank that remembers a recovery speaks for both
+    assert zero["passive"] is None
+
+
+def test_no_rank_waits_for_a_guard_that_has_failed(told: list[dict[str, Any]]) -> None:
+    """Nor does one act without it, which would leave them with different weights."""
+    zero, one = (rank["absent"] for rank in told)
+    for policy in ("skip", "rollback"):
+        assert "planted" in zero[policy]["passive"]
+        assert zero[policy]["actions"] == one[policy]["actions"] == []
+        assert zero[policy]["weights"] == one[policy]["weights"]
+    assert "rank-lost" in one["skip"]["kinds"]
+    assert "another rank" in one["rollback"]["passive"]
 
 
 def test_ddp_goes_back_together_and_a_restart_remembers(tmp_path: Path) -> None:
-    launch(DDP, tmp_path, ends=3)
-    zero, one = launch(DDP, tmp_path, torchrun=True)
+    program = tmp_path / "train.py"
+    program.write_text(DDP)
+    launch(program, tmp_path, ends=3)
+    zero, one = launch(program, tmp_path, torchrun=True)
     assert zero["attempt"] == 1
     assert zero["resumed"] == one["resumed"] is not None
     assert zero["used"] == one["used"] == 1  # the first process's rollback counts
@@ -162,23 +156,44 @@ def test_ddp_goes_back_together_and_a_restart_remembers(tmp_path: Path) -> None:
     assert "ranks-differ" not in zero["kinds"]
 
 
-def test_ranks_that_differ_and_a_guard_that_has_gone(tmp_path: Path) -> None:
+def test_ranks_that_differ_and_a_guard_that_has_gone(told: list[dict[str, Any]]) -> None:
     """Weights that drift apart are told on both ranks; a passive guard still comes to the meetings."""
-    zero, one = launch(DRIFT, tmp_path)
-    assert zero["kinds"] == one["kinds"] == ["ranks-differ"]
+    zero, one = (rank["drift"] for rank in told)
+    assert zero["kinds"] == ["ranks-differ"]
+    assert one["kinds"] == ["ranks-differ", "rank-lost"]
     assert zero["passive"] == "made so by the test"
     assert one["passive"] is None
 
 
-def test_sharded(tmp_path: Path) -> None:
-    """FSDP2's fully_shard on the CPU: norms of the shards add up to the whole; all ranks skip and go back together."""
-    ranks = launch(FSDP, tmp_path)
+@pytest.mark.parametrize("kind", ["fsdp2", "fsdp1", "fsdp1-named"])
+def test_sharded(told: list[dict[str, Any]], kind: str) -> None:
+    """On the CPU: norms of the shards add up to the whole; all ranks skip, go back and resume together, to the bit."""
+    if kind not in told[0]:
+        pytest.skip("gloo shards nothing on a GPU")
     for policy in ("watch", "skip", "rollback"):
-        zero, one = (told[policy] for told in ranks)
+        zero, one = (rank[kind][policy] for rank in told)
         assert zero["passive"] is one["passive"] is None
-        for full, whole, _ in zero["norms"][:29]:
+        for full, whole, _ in zero["norms"][:20]:
             assert whole == pytest.approx(full, rel=1e-4)
         assert zero["norms"][0][2] != one["norms"][0][2]  # each rank has its own shards
         assert zero["finite"]
         assert one["finite"]
-        assert zero["actions"] == one["actions"] == ([] if policy == "watch" else [policy])
+        assert zero["same"]
+        assert one["same"]
+        assert [a for a, _ in zero["actions"]] == ([] if policy == "watch" else [policy])
+        assert zero["actions"] == one["actions"]
+        assert not {"no-gradient", "not-optimized", "ranks-differ"} & {*zero["kinds"], *one["kinds"]}
+    assert zero["restored"] is one["restored"] is True
+    assert zero["resumed"] == one["resumed"] is not None
+    assert zero["as then"] is one["as then"] is True
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_one_rank_of_nccl(tmp_path: Path) -> None:
+    (alone,) = launch(HERE / "ranks.py", tmp_path, "cuda", "nccl", world=1)
+    for how, seen in alone.items():
+        assert seen["differ"] == [], how
+        assert [a for a, _, _ in seen["rollback"]["actions"]] == ["rollback"], how
+        assert seen["rollback"]["finite"], how
+        assert seen["skip"]["actions"] == [["skip", 10, None]], how
+        assert all(seen[policy]["passive"] is None for policy in ("watch", "skip", "rollback")), how
