@@ -4,6 +4,7 @@ computed in numpy, so that all of the host's side is tried where there is no GPU
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 
 from wheeltapper.guard import fused, kernel
 
-NAMES = ("wheeltapper_sums", "wheeltapper_moves", "wheeltapper_row")
 DTYPES = {kind: dtype for dtype, kind in kernel.KINDS.items()}
 
 
@@ -33,7 +33,7 @@ class Driver:
         self.launched: list[str] = []
 
     def cuLaunchKernel(self, function: Any, blocks: int, *rest: Any) -> int:
-        name, pointers = NAMES[function - 1], rest[7]
+        name, pointers = kernel.NAMES[function - 1], rest[7]
         self.launched.append(name)
         getattr(self, name)(blocks, list(pointers))
         return 0
@@ -53,10 +53,30 @@ class Driver:
                 where = start + int(p["start"]) * torch.tensor([], dtype=dtype).element_size()
                 sums[k] = tensor_at(where, int(p["count"]), dtype).double().square().sum()
 
-    def wheeltapper_moves(self, blocks: int, args: list[int]) -> None:
+    def wheeltapper_row(self, blocks: int, args: list[int]) -> None:
+        sampled, groups = (int(ctypes.c_int.from_address(args[k]).value) for k in (4, 10))
+        n = blocks - sampled
+        self.moves(sampled, args)
+        row = tensor_at(self.word(args[5]), 7 + groups + n, torch.float32)
+        if n:
+            first = array_at(self.word(args[6]), n + 1, np.int32)
+            sums = tensor_at(self.word(args[7]), max(int(first[-1]), 1), torch.float64)
+            squares = torch.stack([sums[a:b].sum() for a, b in pairwise(first)])
+            row[7 + groups :] = squares.sqrt()
+            bounds = array_at(self.word(args[9]), groups + 1, np.int32)
+            row[7 : 7 + groups] = torch.stack([squares[a:b].sum() for a, b in pairwise(bounds)]).sqrt()
+        if sampled:
+            row[5:7] = tensor_at(self.word(args[3]), 2 * sampled, torch.float64).view(-1, 2).sum(0).sqrt()
+        for k, arg in enumerate(args[12:]):
+            if self.word(arg):
+                row[k] = tensor_at(self.word(arg), 1, torch.float32)[0]
+
+    def moves(self, sampled: int, args: list[int]) -> None:
+        if not sampled:
+            return
         table = array_at(args[0], kernel.TABLE, np.uint64)
-        samples = array_at(self.word(args[1]), blocks, fused.SAMPLES)
-        sums = tensor_at(self.word(args[3]), 2 * blocks, torch.float64)
+        samples = array_at(self.word(args[1]), sampled, fused.SAMPLES)
+        sums = tensor_at(self.word(args[3]), 2 * sampled, torch.float64)
         for k, s in enumerate(samples):
             count, run, gap = int(s["count"]), int(s["run"]), int(s["gap"])
             places = torch.arange(count)
@@ -69,31 +89,16 @@ class Driver:
             sums[2 * k + 1] = float(s["weight"]) * (now - held).double().square().sum()
             held.copy_(now)
 
-    def wheeltapper_row(self, blocks: int, args: list[int]) -> None:
-        n = blocks - 1
-        row = tensor_at(self.word(args[0]), 7 + n, torch.float32)
-        first = array_at(self.word(args[1]), n + 1, np.int32)
-        sums = tensor_at(self.word(args[2]), max(int(first[-1]), 1), torch.float64)
-        moved = int(ctypes.c_int.from_address(args[4]).value)
-        for i in range(n):
-            row[7 + i] = sums[first[i] : first[i + 1]].sum().sqrt()
-        for k, arg in enumerate(args[5:]):
-            if self.word(arg):
-                row[k] = tensor_at(self.word(arg), 1, torch.float32)[0]
-        moves = tensor_at(self.word(args[3]), max(2 * moved, 2), torch.float64).view(-1, 2)[:moved].sum(0)
-        row[5:7] = moves.sqrt().float()
-
 
 class Kernels:
     def __init__(self) -> None:
         self.driver = Driver()
-        self.functions = {name: k + 1 for k, name in enumerate(NAMES)}
+        self.functions = {name: k + 1 for k, name in enumerate(kernel.NAMES)}
 
 
 def on_the_cpu(monkeypatch: Any) -> Driver:
     """From now on guards on a CPU measure by the kernels, acted out."""
     kernels = Kernels()
-    monkeypatch.setattr(fused.Fused, "stream", lambda _: 0)
-    monkeypatch.setattr(fused.Fused, "_launch", lambda _, launch: launch(0))
-    monkeypatch.setattr(fused, "build", lambda params, row, head: fused.Fused(kernels, params, row, head))
+    monkeypatch.setattr(fused.Fused, "_start", lambda _, launch: launch(0))
+    monkeypatch.setattr(fused, "build", lambda *args: fused.Fused(kernels, *args))
     return kernels.driver

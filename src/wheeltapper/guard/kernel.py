@@ -1,4 +1,4 @@
-"""Three small CUDA kernels, and how they are compiled and launched without a compiler on the machine.
+"""Two small CUDA kernels, and how they are compiled and launched without a compiler on the machine.
 
 A call of torch costs the host 5 to 25 µs and every tensor it hands out another microsecond; a step of 150 tensors spent
 1.5 ms so. These kernels take the addresses of all tensors as one argument, and a launch through the driver costs a few
@@ -19,6 +19,7 @@ import torch
 TABLE = 448  # addresses in one launch: a kernel's arguments may have 4096 bytes
 PIECE = 32768  # numbers that one block sums
 THREADS = 256
+NAMES = ("wheeltapper_sums", "wheeltapper_row")
 KINDS = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.float64: 3}
 
 SOURCE = r"""
@@ -111,9 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_sums(
 }
 
 // One block a tensor: its sampled coordinates against those held since before, which they replace.
-extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_moves(
-        const Table table, const Sample* samples, float* held, double* sums) {
-    Sample s = samples[blockIdx.x];
+__device__ void moves(const Table& table, Sample s, float* held, double* moved) {
     const void* data = (const void*)table.at[s.tensor];
     double size = 0, change = 0;
     for (int k = threadIdx.x; k < s.count; k += blockDim.x) {
@@ -128,35 +127,61 @@ extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_moves(
     size = together(size);
     change = together(change);
     if (!threadIdx.x) {
-        sums[2 * blockIdx.x] = s.weight * size;
-        sums[2 * blockIdx.x + 1] = s.weight * change;
+        moved[0] = s.weight * size;
+        moved[1] = s.weight * change;
     }
 }
 
-// The row of a step: five scalars from where they are, the norms of weights and change, the norm of every gradient.
+// The row of a step: five scalars from where they are, the norms of weights and change, of every group's gradients and of
+// every gradient. The first blocks take a sampled tensor each, the others the pieces of a gradient each; the block that
+// is the last to end puts together what all have left.
 extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_row(
-        float* row, const int* first, const double* sums, const double* moves, int moved,
-        const float* a, const float* b, const float* c, const float* d, const float* e) {
-    if (blockIdx.x) {
-        int tensor = blockIdx.x - 1;
+        const Table table, const Sample* samples, float* held, double* moved, int sampled,
+        float* row, const int* first, const double* sums, double* squares, const int* groups, int count,
+        unsigned int* ended, const float* a, const float* b, const float* c, const float* d, const float* e) {
+    __shared__ bool last;
+    int tensors = gridDim.x - sampled, tensor = (int)blockIdx.x - sampled;
+    if (tensor < 0) moves(table, samples[blockIdx.x], held, moved + 2 * blockIdx.x);
+    else {
         double sum = 0;
         for (int k = first[tensor] + threadIdx.x; k < first[tensor + 1]; k += blockDim.x) sum += sums[k];
         sum = together(sum);
-        if (!threadIdx.x) row[7 + tensor] = (float)sqrt(sum);
-        return;
+        if (!threadIdx.x) {
+            squares[tensor] = sum;
+            row[7 + count + tensor] = (float)sqrt(sum);
+        }
     }
+    if (!threadIdx.x) {
+        __threadfence();
+        last = atomicAdd(ended, 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
     double size = 0, change = 0;
-    for (int k = threadIdx.x; k < moved; k += blockDim.x) { size += moves[2 * k]; change += moves[2 * k + 1]; }
+    for (int k = threadIdx.x; k < sampled; k += blockDim.x) {
+        size += __ldcg(moved + 2 * k);
+        change += __ldcg(moved + 2 * k + 1);
+    }
     size = together(size);
     change = together(change);
+    for (int g = threadIdx.x >> 5; tensors && g < count; g += blockDim.x >> 5) {
+        double sum = 0;
+        for (int k = groups[g] + (threadIdx.x & 31); k < groups[g + 1]; k += 32) sum += __ldcg(squares + k);
+        for (int o = 16; o; o >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, o);
+        if (!(threadIdx.x & 31)) row[7 + g] = (float)sqrt(sum);
+    }
     if (!threadIdx.x) {
         if (a) row[0] = *a;
         if (b) row[1] = *b;
         if (c) row[2] = *c;
         if (d) row[3] = *d;
         if (e) row[4] = *e;
-        row[5] = (float)sqrt(size);
-        row[6] = (float)sqrt(change);
+        if (sampled) {
+            row[5] = (float)sqrt(size);
+            row[6] = (float)sqrt(change);
+        }
+        *ended = 0;
     }
 }
 """
@@ -169,13 +194,14 @@ class Launch:
 
     def __init__(self, kernels: Kernels, name: str, blocks: int, args: list[Any]) -> None:
         self.args = args
-        self._call, self._function, self._blocks = kernels.driver.cuLaunchKernel, kernels.functions[name], blocks
+        self.blocks = blocks
+        self._call, self._function = kernels.driver.cuLaunchKernel, kernels.functions[name]
         self._pointers = (ctypes.c_void_p * len(args))(*map(ctypes.addressof, args))
 
     def __call__(self, stream: int) -> None:
-        check(
-            self._call(self._function, self._blocks, 1, 1, THREADS, 1, 1, 0, stream, self._pointers, None), "a launch"
-        )
+        code = self._call(self._function, self.blocks, 1, 1, THREADS, 1, 1, 0, stream, self._pointers, None)
+        if code:
+            check(code, "a launch")
 
 
 class Kernels:
@@ -193,7 +219,7 @@ class Kernels:
             torch.cuda.current_stream().query()  # so that torch's context is this thread's
             self._module = pointer()
             check(self.driver.cuModuleLoadData(ctypes.byref(self._module), code), "loading")
-            for name in ("wheeltapper_sums", "wheeltapper_moves", "wheeltapper_row"):
+            for name in NAMES:
                 found = pointer()
                 check(self.driver.cuModuleGetFunction(ctypes.byref(found), self._module, name.encode()), name)
                 self.functions[name] = found

@@ -26,7 +26,9 @@ from wheeltapper.guard.sample import SHORT_RUN, Layout, Moves, dense, largest, l
 
 log = logging.getLogger("wheeltapper.guard")
 
-HEAD = 7  # loss, scale, skip, overflow, the gradients' own scale, two norms of the sample; then the gradients
+# loss, scale, skip, overflow, the gradients' own scale, two norms of the sample; then the groups' norms, where they are
+# made on the device, and the gradients
+HEAD = 7
 SHORT = 4096  # a one-dimensional gradient of so many numbers is cheaper copied than measured by itself
 
 
@@ -99,14 +101,15 @@ class Meter:
         self.group_of = np.asarray(group_of, dtype=np.int64)
         self.groups = int(self.group_of.max()) + 1 if group_of else 0
         self.sharded = any(hasattr(p, "_local_tensor") for p in params)
-        self.row = torch.zeros(HEAD + len(params), device=device)
+        self.first = HEAD + self.groups  # from here on the row holds what belongs to one gradient each
+        self.row = torch.zeros(self.first + len(params), device=device)
         self._head, self._update = list(self.row[: HEAD - 2].unbind(0)), self.row[HEAD - 2 : HEAD]
         self._plans: dict[tuple[int, ...], Plan] = {}
         self.buckets: dict[tuple[Any, Any], list[int]] = {}
         for i, p in enumerate(params):
             self.buckets.setdefault((p.device, p.dtype), []).append(i)
         self.sizes = np.array([max(local(p).numel(), 1) for p in params], dtype=np.float64)
-        self.fused = None if self.sharded else fused.build(params, self.row, HEAD)
+        self.fused = None if self.sharded else fused.build(params, group_of, self.row, HEAD)
         self._all = Plan((), (), np.arange(len(params)), len(params), [], frozenset(), device)
         self.build_sample()
 
@@ -191,7 +194,7 @@ class Meter:
         order = [i for which in (*single.values(), *short.values()) for i in which]
         roots = sum(len(which) for which in single.values())
         slots: list[Any] = []
-        at = HEAD
+        at = self.first
         for (device, _), which in single.items():
             here = self.row[at : at + len(which)]
             slots += here.unbind(0) if device == self.device else [here]
@@ -205,11 +208,12 @@ class Meter:
         kinds = tuple((device == self.device, which) for (device, _), which in single.items())
         return Plan(kinds, tuple(sums), np.array(order, dtype=np.int64), roots, slots, odd, self.device)
 
-    def send(self, outbox: Outbox, what: Any, head: list[Any], update: Any, gradients: Gradients | None) -> None:
-        """Send the row with these numbers in it; what is None keeps what an earlier step left there. One launch."""
+    def send(self, outbox: Outbox, what: Any, head: list[Any], update: Any, gradients: Gradients | None) -> bool:
+        """Send the row with these numbers in it; what is None keeps what an earlier step left there. One launch. Returns
+        whether the update is in it."""
         if self.fused is not None and (gradients is None or gradients.fused is self.fused):
-            self.fused.send([None if h is None else self.scalar(h) for h in head], outbox, what)
-            return
+            scalars = [None if h is None else self.scalar(h) for h in head]
+            return self.fused.send(scalars, update is not None, outbox, what)
         slots = [s for s, h in zip(self._head, head, strict=True) if h is not None]
         parts = [self.scalar(h) for h in head if h is not None]
         if update is not None:
@@ -221,11 +225,12 @@ class Meter:
         if slots:
             torch._foreach_copy_(slots, parts)
         outbox.send(self.row, what, row=True)
+        return update is not None
 
     def true_norms(self, numbers: NDArray[np.float32], gradients: Gradients, divisor: float) -> NDArray[np.float64]:
         """The norm of every parameter's gradient, 0 where there is none, out of a row that has come."""
         plan = gradients.plan
-        found = numbers[HEAD : HEAD + len(plan.order)].astype(np.float64)
+        found = numbers[self.first : self.first + len(plan.order)].astype(np.float64)
         np.sqrt(found[plan.roots :], out=found[plan.roots :])
         if gradients.divisor is not None:
             found /= divisor
@@ -254,7 +259,7 @@ class Meter:
         chosen = [self.sampled[k] for k in largest([tensors[i].numel() for i in self.sampled])]
         self.moves: Moves | fused.Moves | None = None
         if chosen and self.fused is not None:
-            self.moves = self.fused.moves(self.params, Layout(chosen, tensors, self.device, SHORT_RUN))
+            self.moves = self.fused.sample(self.params, Layout(chosen, tensors, self.device, SHORT_RUN))
         elif chosen:
             self.moves = Moves(self.params, chosen, self.device)
         self._keys = [t.data_ptr() for t in tensors]

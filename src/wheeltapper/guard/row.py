@@ -60,24 +60,27 @@ class Row:
         loss = self.loss if isinstance(self.loss, torch.Tensor) else None
         held = self.gradients.divisor if self.gradients is not None else None
         head = [loss, self.scale, self.skip, self.overflow, held]
-        self.sent = [h is not None for h in (*head, self.update, self.update)]
-        meter.send(outbox, self, head, self.update, self.gradients)
+        there = meter.send(outbox, self, head, self.update, self.gradients)
+        self.sent = [h is not None for h in head] + [there, there]
 
     def record(self, numbers: NDArray[np.float32], clip_norm: float | None) -> StepRecord:
         """The step with its numbers, once they have come."""
-        head = [v if there else NAN for v, there in zip(numbers[:HEAD].tolist(), self.sent, strict=True)]
-        loss, scale, skip, overflow, held, size, change = head
+        meter = self.meter
+        found = numbers[: meter.first].tolist()
+        loss, scale, skip, overflow, held, size, change = [
+            v if there else NAN for v, there in zip(found[:HEAD], self.sent, strict=True)
+        ]
         if not self.weights_first:
             size, change = change, size
-        meter = self.meter
         groups: tuple[float, ...] = ()
-        each, norm = np.zeros(0), NAN
+        broken: list[int] = []
+        norm = NAN
         if self.gradients is not None and meter.groups:
-            each = meter.true_norms(numbers, self.gradients, held)
-            squares = np.bincount(meter.group_of, weights=each * each) if meter.groups > 1 else np.array([each @ each])
-            groups, norm = tuple(np.sqrt(squares).tolist()), math.sqrt(squares.sum())
-        # A sum of squares is finite where all of them are, but for numbers whose square is not.
-        broken = () if math.isfinite(norm) else np.flatnonzero(~np.isfinite(each)).tolist()
+            groups = self._groups(numbers, found[HEAD:], held)
+            norm = math.sqrt(sum([v * v for v in groups]))
+            if not math.isfinite(norm):
+                # A norm is finite where all of them are, but for numbers whose square is not.
+                broken = np.flatnonzero(~np.isfinite(meter.true_norms(numbers, self.gradients, held))).tolist()
         if isinstance(self.loss, float):
             loss = self.loss
         clipped = None
@@ -108,6 +111,14 @@ class Row:
             memory=self.memory,
             action="skip" if skip_now else self.action,
         )
+
+    def _groups(self, numbers: NDArray[np.float32], made: list[float], divisor: float) -> tuple[float, ...]:
+        """The norm of every group's gradients: as the device has made it, else put together here."""
+        assert self.gradients is not None
+        if self.gradients.fused is not None:
+            return tuple(made) if self.gradients.divisor is None else tuple(v / (divisor or NAN) for v in made)
+        each = self.meter.true_norms(numbers, self.gradients, divisor)
+        return tuple(np.sqrt(np.bincount(self.meter.group_of, weights=each * each)).tolist())
 
 
 def one_number(loss: Any) -> Any:
