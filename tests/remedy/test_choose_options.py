@@ -218,6 +218,31 @@ def test_a_file_of_the_best_evaluation_itself_is_good_whenever_the_loss_broke() 
     assert options_of(found, choose(found))[0].possible
 
 
+def test_where_the_average_is_at_fault_the_raw_weights_are_what_was_learned() -> None:
+    """Whatever the averaged scores say: they may all be chance, or best at the last step."""
+    slower = Remedy("A shorter average.", (Edit("optimizer.weight_decay", 0.1, 0.01),), "safe", "")
+    calm = Finding("val-left-behind", "the score stays", "ill", "is-p", "val/accuracy", "epoch", 5.0)
+    lag = replace(cause("ema-horizon-too-long", 0.9, slower), explains=("val-left-behind",))
+    made = make_run(
+        {"train_loss": np.linspace(4, 1, 50).tolist(), "val_acc": [10.0] * 50}, clock="epoch", config=CONFIG,
+        facts={"total_epochs": 50},
+    )  # fmt: skip
+    files = (*saved(10, 40, kinds=("raw", "ema", "optimizer")), *saved(49, kinds=("ema",)))
+    best = BestCheckpoint("ck_49.pt", 49.0, "val/accuracy", 10.0, "best", True)
+    found = replace(diagnosis(lag, of=replace(made, checkpoints=files), findings=(calm,)), best=best)
+    option = options_of(found, choose(found))[0]
+    assert option.possible
+    assert option.checkpoint == "ck_40.pt"
+    assert "raw weights" in option.todo[0]
+    plan = make_fix(found, option="A").plan
+    assert plan is not None
+    assert {issue.how for issue in plan.issues} == {"open"}, "nothing is changed, so nothing can be confirmed"
+    none = replace(found, run=replace(made, checkpoints=files[2:]))
+    assert "no checkpoint is known to hold the raw weights" in options_of(none, choose(none))[0].why
+    broke = replace(found, findings=(calm, DIVERGED))
+    assert options_of(broke, choose(broke))[0].title == "Use the best checkpoint there is", "training broke as well"
+
+
 def test_pace_is_that_of_the_wall_clock_without_pauses() -> None:
     at = np.arange(100.0)
     second = 2.0 * at

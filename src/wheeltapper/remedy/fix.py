@@ -107,7 +107,7 @@ def make_fix(
         with_edits(Signals(diagnosis.run).maybe("knobs"), chosen.edits), corrected(diagnosis.run, edited),
     )  # fmt: skip
     if letter == "A":
-        state, headline = "ready", f"Use {chosen.checkpoint}; the run itself is not mended by that"
+        state, headline = "ready", f"{chosen.title}: {chosen.checkpoint}; the run itself is not mended by that"
     tests = tuple(load_test(one, diagnosis.run) for one in edited)
     for test in tests:
         if test.failed:
@@ -234,7 +234,9 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
     """The plan of the next run."""
     diagnosis, choice, option = following.diagnosis, following.choice, following.option
     expected = bands(following)
-    issues = tuple(_issue(following, t) for t in choice.treatments)
+    # Under A nothing is changed, so nothing that follows could confirm or refute a cause.
+    done = choice.treatments if option.letter != "A" else [replace(t, how="open", edits=()) for t in choice.treatments]
+    issues = tuple(_issue(following, t) for t in done)
     resume = None
     if option.letter == "C" and option.checkpoint is not None:
         resume = Resume(option.checkpoint, option.at, following.onset.clock, option.why)

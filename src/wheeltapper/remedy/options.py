@@ -43,6 +43,10 @@ WORTHLESS = (
 IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
 
 
+# Causes that spoil the averaged weights and leave the raw ones alone.
+AVERAGE = ("ema-horizon-too-long", "ema-low-precision", "ema-buffers-stale", "resume-lost-ema")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One way on. `length` is what is still to be trained, on `clock`; None: unknown."""
@@ -84,7 +88,8 @@ class Onset:
 def options_of(diagnosis: Diagnosis, choice: Choice) -> tuple[Option, Option, Option]:
     """A, B and C, whether open or not."""
     pace = pace_of(diagnosis.run, diagnosis.progress.clock)
-    return _quick(diagnosis), _retrain(diagnosis, choice, pace), _resume(diagnosis, choice, pace)
+    quick = _raw_weights(diagnosis, choice) or _quick(diagnosis)
+    return quick, _retrain(diagnosis, choice, pace), _resume(diagnosis, choice, pace)
 
 
 def _quick(diagnosis: Diagnosis) -> Option:
@@ -121,6 +126,37 @@ def _quick(diagnosis: Diagnosis) -> Option:
         risk=_selection(diagnosis), proves="nothing about the cause; it saves what was learned",
         checkpoint=best.path, at=spot,
         todo=(f"Evaluate {best.path} once on data that did not choose it.",),
+    )  # fmt: skip
+
+
+def _raw_weights(diagnosis: Diagnosis, choice: Choice) -> Option | None:
+    """Where the average is at fault and training went well, the raw weights hold what was learned, whatever the scores say.
+
+    None: that is not so here, and the best checkpoint is looked for.
+    """
+    fault = next((t for t in choice.by("apply", "try", "code") if t.cause in AVERAGE), None)
+    run, clock = diagnosis.run, diagnosis.progress.clock
+    train = {name for name, series in run.series.items() if series.split == "train"}
+    if fault is None or any(f.severity == "ill" and f.series in train for f in diagnosis.findings):
+        return None
+    title = "Use the raw weights of the last checkpoint"
+    held = [
+        (at, c)
+        for c in run.checkpoints
+        if c.exists and "raw" in c.kinds and (at := position(c, clock, run)) is not None
+    ]
+    if not held:
+        why = f"the average is at fault ({fault.cause}), and no checkpoint is known to hold the raw weights"
+        return Option("A", title, False, why)
+    at, file = max(held, key=lambda one: (one[0], -len(one[1].kinds)))
+    return Option(
+        "A", title, True,
+        f"the average is at fault ({fault.cause}); the raw weights are as training left them, at {clock} {at:,.10g}",
+        length=0.0, hours=0.0, cost="nothing is trained",
+        risk="the logged scores may be those of the average: what the raw weights score is not known yet",
+        proves=f"{fault.cause}, if the raw weights score clearly better than the averaged ones",
+        checkpoint=file.path, at=at,
+        todo=(f"Evaluate the raw weights in {file.path} beside the averaged ones.",),
     )  # fmt: skip
 
 

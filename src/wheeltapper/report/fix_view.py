@@ -134,7 +134,7 @@ def fix_view(fix: Fix, folder: str | None = None, *, charts: bool = False) -> Fi
             for e in (fix.plan.edits if fix.plan else ())
         ),
         diffs=_diffs(fix),
-        issues=tuple(_issue(t) for t in fix.choice.treatments),
+        issues=tuple(_issue(t, fix.letter) for t in fix.choice.treatments),
         options=tuple(_option(o, fix) for o in fix.options),
         left=tuple(Row(clean(item.cause, 60), clean(item.text, 600), clean(item.why)) for item in fix.choice.left),
         collect=tuple(Row(clean(m.what), "", clean(m.why)) for m in d.missing[:4]),
@@ -192,15 +192,21 @@ def _indent(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" "))]
 
 
-def _issue(t: Treatment) -> IssueView:
+def _issue(t: Treatment, letter: str | None) -> IssueView:
     shown = tuple(
         f"{clean(e.knob, 80)}: {'in the code' if e.old is None and t.how == 'code' else value_words(e.old)} → {value_words(e.new)}"
         for e in t.edits
     )
     return IssueView(
-        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, HOW_WORDS[t.how] if t.places or t.how != "code" else "by hand",
+        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, _how_words(t, letter),
         clean(t.remedy.text, 800), clean(t.remedy.predicts), shown, places_of(t.places), clean(t.trial, 800),
     )  # fmt: skip
+
+
+def _how_words(t: Treatment, letter: str | None) -> str:
+    if letter == "A" and t.how in ("apply", "try"):
+        return "left as it is"
+    return HOW_WORDS[t.how] if t.places or t.how != "code" else "by hand"
 
 
 def _option(option: Option, fix: Fix) -> OptionView:
