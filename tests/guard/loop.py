@@ -36,20 +36,22 @@ class Loop:
         x = torch.randn(32, 6, generator=self.data)
         return x, (x[:, :1] * 2 + torch.sin(2 * x[:, 1:2])) + 0.1 * torch.randn(32, 1, generator=self.data)
 
-    def once(self, guard: Guard | None, poison: bool = False) -> None:
+    def once(self, guard: Guard | None, poison: bool = False, late: bool = False) -> None:
         x, y = self.batch()
         if poison:
             x = x * float("nan")
         loss = torch.nn.functional.mse_loss(self.model(x), y)
         self.optimizer.zero_grad()
         (self.scaler.scale(loss) if self.scaler else loss).backward()
-        if guard is not None:
+        if guard is not None and not late:
             guard.step(loss, batch_id=self.iteration)
         if self.scaler:
             self.scaler.step(self.optimizer)
             self.scaler.update()
         else:
             self.optimizer.step()
+        if guard is not None and late:
+            guard.step(loss, batch_id=self.iteration)
         self.scheduler.step()
         self.ema.update_parameters(self.model)
         self.losses.append(loss.item())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -252,3 +253,105 @@ def test_a_wrong_option_is_told_at_once(options: dict[str, Any]) -> None:
         Loop().guard(**options)
 
 
+def test_a_loss_told_after_going_back_is_no_second_incident() -> None:
+    """guard.step after optimizer.step: the loss of the step that was left comes when the state is sound again."""
+    loop = Loop()
+    guard = loop.guard("rollback", snapshot_every=20)
+    for k in range(60):
+        loop.once(guard, poison=k == 45, late=True)
+    guard.close()
+    assert [i.action for i in guard.incidents if i.action] == ["rollback"]
+    assert [r.batch_id for r in guard.history] == list(range(60))
+    assert loop.finite()
+    assert guard.passive is None
+
+
+@pytest.mark.parametrize("policy", ["watch", "skip", "rollback"])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_gradients_made_in_a_closure(policy: str, by_name: bool) -> None:
+    """As Lightning does it: the hooks of the optimizer come before the gradients."""
+
+    def run(guarded: bool) -> tuple[list[Any], Guard | None]:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        guard = Guard(model, optimizer, policy=policy, every=1, snapshot_every=10) if guarded else None
+        for k in range(40):
+            x = torch.randn(8, 4) * (float("nan") if k == 30 and policy != "watch" else 1.0)
+
+            def closure(x: Any = x) -> Any:
+                optimizer.zero_grad()
+                loss = model(x).square().mean()
+                loss.backward()
+                if guard is not None:
+                    guard.step(loss)
+                return loss
+
+            optimizer.step(closure=closure) if by_name else optimizer.step(closure)
+        if guard is not None:
+            guard.close()
+        return [p.detach().clone() for p in model.parameters()], guard
+
+    weights, guard = run(True)
+    assert guard is not None
+    assert guard.passive is None
+    assert [i.action for i in guard.incidents if i.action] == ([] if policy == "watch" else [policy])
+    assert all(bool(torch.isfinite(w).all()) for w in weights)
+    assert guard.tensors[0].absent == ()  # looked at after the closure
+    if policy == "watch":
+        assert all(torch.equal(a, b) for a, b in zip(weights, run(False)[0], strict=True))
+
+
+def test_a_closure_that_is_called_often() -> None:
+    def run(guarded: bool) -> Any:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5)
+        guard = Guard(model, optimizer, every=1) if guarded else None
+        x = torch.randn(8, 4)
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = (model(x) - 1).square().mean()
+            loss.backward()
+            return loss
+
+        for _ in range(4):
+            optimizer.step(closure)
+        if guard is not None:
+            guard.close()
+            assert guard.passive is None
+            assert [r.tick for r in guard.history] == [0, 1, 2, 3]
+        return model.weight.detach().clone()
+
+    assert torch.equal(run(False), run(True))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_cut_reaches_the_schedule_inside_a_wrapper(wrapped: bool) -> None:
+    """accelerate hands out a wrapper that does not show what the schedule computes from."""
+    loop, twin = Loop(), Loop()
+    schedule = SimpleNamespace(
+        scheduler=loop.scheduler, state_dict=loop.scheduler.state_dict, load_state_dict=loop.scheduler.load_state_dict
+    )
+    guard = Guard(loop.model, loop.optimizer, schedule if wrapped else loop.scheduler, policy="cut", cut=0.25)
+    loop.run(20, guard)
+    guard._actor.consider(Alarm("precursor", "The norm runs away.", "warning", guard.at), guard.tick + 20)
+    loop.run(20, guard)
+    guard.close()
+    twin.run(40)
+    assert loop.scheduler.get_last_lr()[0] == pytest.approx(0.25 * twin.scheduler.get_last_lr()[0], rel=1e-6)
+
+
+def test_ranks_that_would_act_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two ranks, and a model that says nothing of the other; watching alone is fine, and so is saying so."""
+    dist = torch.distributed
+    for name, value in (("is_initialized", True), ("get_rank", 0), ("get_world_size", 2)):
+        monkeypatch.setattr(dist, name, lambda *_, value=value: value)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for policy in ("skip", "cut", "rollback", "stop"):
+        with pytest.raises(InputError, match="which of them train together"):
+            Guard(model, optimizer, policy=policy)
+        assert Guard(model, optimizer, policy=policy, process_group=False).passive is None
+    assert Guard(model, optimizer).passive is None

@@ -72,7 +72,6 @@ def act(guard: Guard, want: Want | None) -> None:
     action, facts = done
     if action == "rollback":
         guard.at = facts["to_step"]
-        guard._late = None
     if action == "stop":
         guard.stopping = want.reason
     text = {
