@@ -1,4 +1,5 @@
-"""Every adapter: the training is the same to the bit, and every step is seen. Real frameworks where they are installed."""
+"""Every adapter against a stand-in of its framework, which needs not be installed: the training is the same to the bit,
+and every step is seen. test_identity.py has the frameworks themselves."""
 
 from __future__ import annotations
 
@@ -107,13 +108,13 @@ class FakeAccelerator:
         (loss / 2).backward(**kwargs)
 
 
-def accelerated(accelerator: Any, prepare: bool) -> Callable[[bool], list[float]]:
+def test_accelerate_like() -> None:
+    accelerator = FakeAccelerator()
+
     def train(watch: bool) -> list[float]:
         torch.manual_seed(2)
-        model: Any = Net()
-        optimizer: Any = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
-        if prepare:
-            model, optimizer = accelerator.prepare(model, optimizer)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
         session = guard_accelerator(accelerator, model, optimizer) if watch else None
         for i in range(20):
             batch = data()[2 * i : 2 * i + 2]
@@ -128,19 +129,8 @@ def accelerated(accelerator: Any, prepare: bool) -> Callable[[bool], list[float]
             assert all(math.isfinite(r.loss) and math.isfinite(r.grad_norm) for r in session.guard.history)
         return trace(model)
 
-    return train
-
-
-def test_accelerate_like() -> None:
-    accelerator = FakeAccelerator()
-    same(accelerated(accelerator, prepare=False))
+    same(train)
     assert "backward" not in accelerator.__dict__, "the accelerator has its method back"
-
-
-@pytest.mark.filterwarnings("ignore")  # of the framework's own
-def test_accelerate() -> None:
-    accelerate = pytest.importorskip("accelerate")
-    same(accelerated(accelerate.Accelerator(cpu=True), prepare=True))
 
 
 # Hugging Face
@@ -162,6 +152,8 @@ class FakeTrainer:
 
     def __init__(self, model: Any, folder: Path, parts: int) -> None:
         self.model, self.callbacks = model, []
+        self.model_wrapped = nn.Sequential(model)  # as DDP holds the model
+        self.scaler = torch.amp.GradScaler("cpu", enabled=False)
         self.args = SimpleNamespace(
             output_dir=str(folder), max_grad_norm=1.0, gradient_accumulation_steps=parts, to_dict=lambda: {"lr": 0.1}
         )
@@ -181,7 +173,11 @@ class FakeTrainer:
         tell = list(self.callbacks)
         for c in tell:
             c.on_train_begin(
-                self.args, state, control, model=self.model, optimizer=SimpleNamespace(optimizer=optimizer)
+                self.args,
+                state,
+                control,
+                model=self.model,
+                optimizer=SimpleNamespace(optimizer=optimizer, scaler=self.scaler),
             )
         items, parts = data(), self.args.gradient_accumulation_steps
         for i in range(steps * parts):
@@ -221,39 +217,13 @@ def test_trainer_like(tmp_path: Path, fake_transformers: Any, parts: int) -> Non
                 assert [r.step for r in records] == list(range(8))
                 assert [r.micro for r in records] == [parts if how == "wrapped" else 1] * 8
                 assert all(r.before_clip == (how == "wrapped") and r.grad_norm > 0 for r in records)
+                assert callback.session.guard.scaler is trainer.scaler
+                assert callback.session.guard.model is (trainer.model_wrapped if how == "wrapped" else trainer.model)
                 assert 0.5 < records[0].loss < 2.0, "the loss of a micro-batch, not a share of it"
                 assert callback.session.asker.history.metrics["eval_loss"] == [(8.0, 1.0)]
             return trace(trainer.model)
 
         same(train)
-
-
-@pytest.mark.filterwarnings("ignore")  # of the framework's own
-def test_trainer(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    from wheeltapper.guard.adapters.hf import guard_trainer
-
-    def train(watch: bool) -> list[float]:
-        transformers.set_seed(4)
-        model = Net()
-        args = transformers.TrainingArguments(
-            output_dir=str(tmp_path), max_steps=10, per_device_train_batch_size=2, gradient_accumulation_steps=2,
-            report_to=[], use_cpu=True, disable_tqdm=True, save_strategy="no", eval_strategy="steps", eval_steps=5,
-            logging_steps=2,
-        )  # fmt: skip
-        trainer = transformers.Trainer(model=model, args=args, train_dataset=data(), eval_dataset=data(6))
-        callback = guard_trainer(trainer) if watch else None
-        trainer.train()
-        if callback is not None:
-            records = list(callback.session.guard.history)
-            assert [r.step for r in records] == list(range(10))
-            assert all(r.micro == 2 and r.before_clip and math.isfinite(r.loss) for r in records)
-            assert 0.5 < records[0].loss < 2.0
-            assert "eval_loss" in callback.session.asker.history.metrics
-            assert callback.session.guard.passive is None
-        return trace(model)
-
-    same(train)
 
 
 # Lightning
@@ -276,7 +246,8 @@ def test_lightning_like(tmp_path: Path, fake_lightning: Any) -> None:
         torch.manual_seed(6)
         model = Net()
         optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-        trainer = SimpleNamespace(
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4)
+        trainer = SimpleNamespace(lr_scheduler_configs=[SimpleNamespace(scheduler=scheduler)],
             optimizers=[optimizer], estimated_stepping_batches=10, default_root_dir=str(tmp_path), global_step=0,
             precision_plugin=object(), gradient_clip_val=1.0, gradient_clip_algorithm=None, accumulate_grad_batches=2,
             current_epoch=0, should_stop=False, sanity_checking=False,
@@ -290,15 +261,23 @@ def test_lightning_like(tmp_path: Path, fake_lightning: Any) -> None:
             inputs = {k: torch.stack([b[k] for b in batch]) for k in batch[0]}
             for c in callbacks:
                 c.on_train_batch_start(trainer, model, inputs, i)
-            loss = model(**inputs)["loss"] / 2
-            for c in callbacks:
-                c.on_before_backward(trainer, model, loss)
-            loss.backward()
-            for c in callbacks:
-                c.on_after_backward(trainer, model)
+
+            def closure(inputs: Any = inputs, i: int = i) -> Any:
+                loss = model(**inputs)["loss"] / 2
+                if i % 2 == 0:
+                    optimizer.zero_grad()
+                for c in callbacks:
+                    c.on_before_backward(trainer, model, loss)
+                loss.backward()
+                for c in callbacks:
+                    c.on_after_backward(trainer, model)
+                return loss
+
             if i % 2:
-                optimizer.step()
-                optimizer.zero_grad()
+                optimizer.step(closure)
+                scheduler.step()
+            else:
+                closure()
             for c in callbacks:
                 c.on_train_batch_end(trainer, model, None, batch, i)
         for c in callbacks:
@@ -307,48 +286,9 @@ def test_lightning_like(tmp_path: Path, fake_lightning: Any) -> None:
             c.on_train_end(trainer, model)
             assert [r.micro for r in c.session.guard.history] == [2] * 10
             assert 0.5 < c.session.guard.history[0].loss < 2.0
+            assert c.session.guard.history[1].batch_id == ((0, 2), (0, 3))
+            assert c.session.guard.tensors[0].absent == ()  # looked at after the closure, not before
+            assert c.session.guard.scheduler is scheduler
         return trace(model)
-
-    same(train)
-
-
-@pytest.mark.filterwarnings("ignore")  # of the framework's own
-def test_lightning(tmp_path: Path) -> None:
-    lightning = pytest.importorskip("lightning")
-    from wheeltapper.guard.adapters.lightning import GuardCallback
-
-    class Module(lightning.LightningModule):  # type: ignore[misc,name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = Net()
-
-        def training_step(self, batch: Any, _index: int) -> Any:
-            return self.net(**batch)["loss"]
-
-        def validation_step(self, batch: Any, _index: int) -> None:
-            self.log("val_loss", self.net(**batch)["loss"], batch_size=2)
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.AdamW(self.parameters(), 1e-2)
-
-    def train(watch: bool) -> list[float]:
-        lightning.seed_everything(7, verbose=False)
-        module = Module()
-        callback = GuardCallback() if watch else None
-        trainer = lightning.Trainer(
-            default_root_dir=str(tmp_path), max_steps=10, accelerator="cpu", logger=False, enable_checkpointing=False,
-            enable_progress_bar=False, enable_model_summary=False, gradient_clip_val=1.0, accumulate_grad_batches=2,
-            callbacks=[callback] if callback else [],
-        )  # fmt: skip
-        loader = torch.utils.data.DataLoader(data(), batch_size=2)
-        trainer.fit(module, loader, torch.utils.data.DataLoader(data(6), batch_size=2))
-        if callback is not None:
-            records = list(callback.session.guard.history)
-            assert [r.step for r in records] == list(range(10))
-            assert all(r.micro == 2 and math.isfinite(r.loss) for r in records)
-            assert 0.5 < records[0].loss < 2.0
-            assert records[1].batch_id == ((0, 2), (0, 3))
-            assert callback.session.guard.passive is None
-        return trace(module)
 
     same(train)
