@@ -21,6 +21,7 @@ from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import Attempt, Verdict, add_attempt, load_case
 from wheeltapper.remedy.fix import Fix
 from wheeltapper.remedy.plan import load_plan
+from wheeltapper.report.fix_charts import charts_with
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = {"args.yaml", "plan.yaml", "fix.md", "fix.html", "case.json", "case.md"}
@@ -261,7 +262,7 @@ def test_followup_and_lessons_by_command(collapsed: Path, tmp_path: Path, capsys
     assert msgspec.json.decode(capsys.readouterr().out)["issues"][0]["status"] == "REFUTED"
     page = tmp_path / "page.html"
     assert main(["followup", str(new), "--plan", str(out), "--html", str(page), "--no-record"]) == 1
-    assert 'class="band"' in page.read_text(), "the promises are drawn over the curves"
+    assert 'class="gate' in page.read_text(), "the promises are drawn over the curves"
     assert main(["lessons", str(out)]) == 0
     shown = capsys.readouterr().out
     assert "REFUTED lr-too-high" in shown
@@ -280,6 +281,21 @@ def test_a_config_that_cannot_be_parsed_is_the_first_thing_said(collapsed: Path)
     assert "not YAML" in fix.headline.split(").")[0]
     assert "Halve the learning rate" in fix.headline, "what could be read is not lost"
     assert not any("not YAML" in note for note in fix.notes), "said once"
+
+
+def test_every_promise_is_drawn_at_its_own_place_in_the_colour_of_its_line(collapsed: Path, tmp_path: Path) -> None:
+    fix = api.fix(collapsed)
+    assert fix.plan is not None
+    charts = {chart.title: chart for chart in charts_with(fix.diagnosis, fix.plan)}
+    loss = charts["loss"]
+    assert {(gate.role, gate.at) for gate in loss.gates} == {("train", 30.0), ("val", 30.0)}
+    drawn = sum(len(chart.gates) for chart in charts.values())
+    assert drawn == len(fix.plan.expected)
+    assert all(chart.end > gate.at for chart in charts.values() for gate in chart.gates)
+    api.save_fix(fix, tmp_path / "out")
+    page = (tmp_path / "out" / "fix.html").read_text()
+    assert page.count('class="gate ') == drawn
+    assert "<title>train/loss ≤ 3.227 at epoch 30</title>" in page
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,18 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """What one line of the chart must pass at a position; a side without a limit is open."""
+
+    at: float
+    low: float | None
+    high: float | None
+    role: Role
+    nth: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     title: str
     clock: str
@@ -79,6 +91,7 @@ class Chart:
     overlay: Line | None = None
     marks: tuple[Mark, ...] = ()
     band: Band | None = None
+    gates: tuple[Gate, ...] = ()
 
 
 def thin(x: Array, y: Array, start: float, end: float, columns: int = COLUMNS) -> Line:
@@ -241,7 +254,11 @@ def _finding_marks(group: list[Series], clock: ClockName, by_series: Mapping[str
             at = series.moved(finding.onset, cast(ClockName, finding.clock or clock), clock)
             if at is None:
                 continue
-            end = None if finding.end is None else series.moved(finding.end, cast(ClockName, finding.clock or clock), clock)
+            end = (
+                None
+                if finding.end is None
+                else series.moved(finding.end, cast(ClockName, finding.clock or clock), clock)
+            )
             last = series.on(clock)
             if finding.end is None and last is not None:
                 end = float(last[-1])

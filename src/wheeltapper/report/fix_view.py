@@ -14,9 +14,9 @@ from wheeltapper.remedy.choose import Treatment
 from wheeltapper.remedy.fix import Fix, file_names
 from wheeltapper.remedy.followup import EditCheck, Followup
 from wheeltapper.remedy.options import Option
-from wheeltapper.remedy.plan import Band, Plan, Warn
+from wheeltapper.remedy.plan import Plan, Warn
 from wheeltapper.report.curves import Chart
-from wheeltapper.report.fix_charts import charts_with
+from wheeltapper.report.fix_charts import band_words, charts_with
 from wheeltapper.report.text import clean, num, percent, position
 from wheeltapper.report.view import VERDICT_WORDS, Row, base_of, nearer, places_of, value_words
 
@@ -229,12 +229,6 @@ def plan_view(plan: Plan) -> PlanView:
         tuple(Row(clean(m.look), "", clean(m.why)) for m in plan.monitoring),
         tuple(Row(clean(q.question), "", clean(q.test, 800)) for q in plan.questions),
     )
-
-
-def band_words(band: Band) -> str:
-    if band.low is not None and band.high is not None:
-        return f"{num(band.low)} to {num(band.high)}"
-    return f"≥ {num(band.low)}" if band.low is not None else f"≤ {num(band.high)}"
 
 
 def _warn_words(warn: Warn) -> str:

@@ -48,6 +48,8 @@ def legend(chart: Chart) -> list[tuple[str, str]]:
         rows.append(("lr", "learning rate (own scale)"))
     if chart.band is not None:
         rows.append(("band", chart.band.label))
+    if chart.gates:
+        rows.append(("gate", "promised"))
     if any(mark.kind == "best" for mark in chart.marks):
         rows.append(("best", "checkpoint to keep"))
     return rows

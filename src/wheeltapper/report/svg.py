@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from wheeltapper.report.curves import Chart, Line, Mark
+from wheeltapper.report.curves import Chart, Gate, Line, Mark
 from wheeltapper.report.text import num
 
 WIDTH, HEIGHT = 440.0, 220.0
 LEFT, RIGHT, BOTTOM = 48.0, 10.0, 26.0
 ROW, MOST_ROWS = 11.0, 3  # labels of marks stand in rows above the curves, never on them
+GATE, CAP = 2.5, 5.0  # half widths of a promise and of its limit
 GLYPH = 6.8  # width of a bold label character at the page's 11-unit font, for keeping labels apart
 
 
@@ -51,6 +52,7 @@ def draw(chart: Chart, ident: str = "c") -> str:
         parts.append(element("polygon", title, class_="band", points=_points(outline)))
     for line in chart.lines:
         parts += _line(line, scale)
+    parts += [part for gate in chart.gates for part in _gate(gate, scale)]
     parts += _marks(chart, scale)
     box = f'<svg class="chart" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"'
     return f'{box} aria-label="{escape(_spoken(chart))}">{"".join(parts)}</svg>'
@@ -66,7 +68,9 @@ class _Scale:
         if chart.band is not None:
             low = min(low, float(np.min(chart.band.low)))
             high = max(high, float(np.max(chart.band.high)))
-            self.log = self.log and low > 0
+        limits = [limit for gate in chart.gates for limit in (gate.low, gate.high) if limit is not None]
+        low, high = min([low, *limits]), max([high, *limits])
+        self.log = self.log and low > 0
         self.low, self.high = self._warp(low), self._warp(high)
         self.unit = max(abs(self.low), abs(self.high), 1e-300)
         if self.high == self.low:
@@ -109,6 +113,19 @@ def _line(line: Line, scale: _Scale) -> list[str]:
         else:
             out.append(element("polyline", class_=f"line {line.role} n{line.nth}", points=_points(pairs)))
     return out
+
+
+def _gate(gate: Gate, scale: _Scale) -> list[str]:
+    """A bar over what is allowed at one position, with a cap at each limit; a side without one runs to the edge."""
+    x, kind = float(scale.x(gate.at)), f"{gate.role} n{gate.nth}"
+    top = scale.top if gate.high is None else float(scale.y(gate.high))
+    bottom = HEIGHT - BOTTOM if gate.low is None else float(scale.y(gate.low))
+    title = element("title", text=gate.label)
+    bar = element(
+        "rect", title, class_=f"gate {kind}", x=x - GATE, y=top, width=2 * GATE, height=max(0.5, bottom - top)
+    )
+    caps = [y for y, limit in ((top, gate.high), (bottom, gate.low)) if limit is not None]
+    return [bar, *(element("line", class_=f"cap {kind}", x1=x - CAP, y1=y, x2=x + CAP, y2=y) for y in caps)]
 
 
 def _overlay(line: Line, scale: _Scale) -> list[str]:
