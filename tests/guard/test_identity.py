@@ -98,6 +98,7 @@ def broken(*_: Any, **__: Any) -> Any:
     raise ZeroDivisionError("planted")
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("how", ARMS)
 @pytest.mark.parametrize(
     "rule",
@@ -110,14 +111,14 @@ def broken(*_: Any, **__: Any) -> Any:
     ],
 )
 def test_a_rule_that_raises_changes_nothing_and_is_told(
-    how: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    how: str, device: str, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if not present(how):
         pytest.skip("not installed")
     module, _, rest = rule.partition(".")
-    plain = train(Setup(how), None, tmp_path / "plain")
+    plain = train(Setup(how, device), None, tmp_path / "plain")
     monkeypatch.setattr(f"wheeltapper.guard.{module}.{rest}", broken)
-    watched = train(Setup(how), {"every": 3}, tmp_path / "watched")
+    watched = train(Setup(how, device), {"every": 3}, tmp_path / "watched")
     monkeypatch.undo()
     assert differ(plain, watched) == []
     guard = watched.guard
