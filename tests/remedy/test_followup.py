@@ -241,8 +241,11 @@ def test_a_promise_is_looked_for_near_its_place_and_a_median_is_called_one() -> 
     told = promise(sparse, band, True)
     assert (told.status, told.saw) == ("kept", "40 at 100"), "an earlier evaluation is another stage of training"
     dense = make_run({"eval_top1": [0.0] * 97 + [38.0, 39.0, 90.0]}, clock="epoch", start=1)
-    at_98 = promise(dense, msgspec.structs.replace(band, at=99.0, within=1.0), True)
-    assert at_98.saw == "38, the median of 96 to 100"
+    inside = msgspec.structs.replace(band, at=99.0, within=1.0)
+    assert promise(dense, inside, True).saw == "39, the median of 98 to 100"
+    assert promise(dense, msgspec.structs.replace(band, at=9.0, within=1.0), True).saw == "0, the median of 8 to 10"
+    at_end = promise(dense, msgspec.structs.replace(band, at=100.0, within=1.0), True)
+    assert at_end.saw == "38, the median of 96 to 100", "a twentieth of the way back, and no further"
 
 
 def test_edits_of_plain_keys_and_keys_taken_out_are_looked_for(plan: Plan) -> None:

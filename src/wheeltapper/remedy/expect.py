@@ -292,7 +292,7 @@ def _old_best(following: Next) -> Iterator[Band]:
     best = following.diagnosis.best
     series = None if best is None else following.run.series.get(best.metric)
     total = None if series is None else following.total_on(series.clock)
-    if best is None or series is None or total is None:
+    if best is None or series is None or total is None or int(series.finite.sum()) < FEWEST:
         return
     if worthless(following.diagnosis.findings, best.metric, best.step) is not None:
         return

@@ -63,25 +63,34 @@ def promise(run: Run, band: Band, ended: bool) -> PromiseCheck:
         if ended:
             return told("cannot look", f"the run ended at {band.clock} {end:,.10g}")
         return told("not yet", f"the run is at {band.clock} {end:,.10g}")
-    about = _about(series, track, band.at)
+    about = _about(series, track, band)
     value = float(np.median(series.values[about]))
     inside = (
         math.isfinite(value) and (band.low is None or value >= band.low) and (band.high is None or value <= band.high)
     )
-    first, last = (f"{float(track[spot]):,.10g}" for spot in (about[0], about[-1]))
+    first, last = (f"{spot:,.10g}" for spot in (float(track[about].min()), float(track[about].max())))
     saw = f"{value:.4g} at {first}" if len(about) == 1 else f"{value:.4g}, the median of {first} to {last}"
     return told("kept" if inside else "broken", saw)
 
 
-def _about(series: Series, track: Floats, at: float) -> Ints:
-    """The row nearest to a position; for a noisy score the five nearest, as far as they lie close to it.
+def _about(series: Series, track: Floats, band: Band) -> Ints:
+    """The row nearest to a position; for a noisy score its neighbours too, as many on one side as on the other.
 
-    Where rows are few the next one is another stage of training, and says nothing about this one.
+    So a curve that rises or falls is not held to what it was before. At its end there is no other side: then only rows
+    that are close count.
     """
-    away = np.abs(track - at)
-    order = np.argsort(away, kind="stable")
-    near = order[: 1 if series.quantity == "lr" else 5]
-    return np.sort(near[(away[near] <= CLOSE * abs(at)) | (near == order[0])])
+    rows = np.flatnonzero(np.isfinite(track))
+    rows = rows[np.argsort(track[rows], kind="stable")]
+    away = np.abs(track[rows] - band.at)
+    spot = int(np.argmin(away))
+    if series.quantity == "lr":
+        return rows[spot : spot + 1]
+    near = away <= max(CLOSE * abs(band.at), band.within)
+    sides = min(int(near[:spot].sum()), int(near[spot + 1 :].sum()), 2)
+    if sides:
+        return rows[spot - sides : spot + sides + 1]
+    alone = np.flatnonzero((away <= CLOSE * abs(band.at)) | (np.arange(len(rows)) == spot))
+    return rows[alone[np.argsort(away[alone], kind="stable")[:5]]]
 
 
 def _edges(band: Band) -> str:
