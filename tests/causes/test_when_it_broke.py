@@ -101,3 +101,48 @@ def test_norms_that_carry_the_loss_scale_do_not_make_a_learning_run_ill() -> Non
     config = "optim: sgd\nlearning_rate: 0.1\nmax_grad_norm: 1.0\nfp16: true\nper_device_train_batch_size: 8\nmax_steps: 100\nlogging_steps: 1\n"
     series = {"train/loss": falling(100), "grad_norm": noisy([2.0e4] * 100), "loss_scale": [65536.0] * 100}
     assert diagnose_run(make_run(series, config=config)).verdict == "sound"
+
+
+def sinking(rows: int, start: float, end: float) -> list[float]:
+    return noisy([end + (start - end) * 0.93**i for i in range(rows)], 0.002)
+
+
+def led_away(loss: list[float], psnr: list[float]) -> Run:
+    return make_run(
+        {"train/loss": loss, "val/psnr.set5": psnr, "lr": warmed(len(loss), 0.02)}, config=ADAM, spacing=10
+    )
+
+
+def test_a_rate_is_not_blamed_for_scores_that_fall_while_the_training_loss_falls_on() -> None:
+    away = diagnose_run(led_away(falling(120), sinking(120, 24.0, 14.0)))
+    assert away.verdict == "ill"
+    assert away.causes[0].id == "labels-shuffled"
+    assert "below its first evaluation" in away.causes[0].evidence[0].text
+    assert {c.id: c.probability for c in away.causes}.get("lr-too-high", 0.0) < 0.05
+    # Where the training loss breaks as well, it is the rate.
+    broken = led_away([*falling(30), *noisy([4.0 + 0.02 * i for i in range(90)])], sinking(120, 24.0, 14.0))
+    assert {c.id: c.probability for c in diagnose_run(broken).causes}.get("labels-shuffled", 0.0) < 0.05
+
+
+def test_a_score_by_data_set_speaks_where_it_fell_on_all_of_them() -> None:
+    loss, fell = falling(120), sinking(120, 24.0, 14.0)
+    rose = noisy([30.0 - 6.0 * 0.95**i for i in range(120)], 0.001)
+    both = {"train/loss": loss, "val/psnr.set5": fell, "val/psnr.urban": fell}
+    assert diagnose_run(make_run(both, spacing=10)).verdict == "ill"
+    assert diagnose_run(make_run({**both, "val/psnr.urban": rose}, spacing=10)).verdict == "sound"
+    # An adversarial loss trades distortion for looks.
+    gan = {"gan_d": noisy([0.69] * 120), "gan_g": noisy([0.69] * 120)}
+    falls = noisy([28.0 - 3.5 * min(1.0, i / 60) for i in range(120)], 0.001)
+    traded = make_run({"train/loss_d": gan["gan_d"], "train/loss_g": gan["gan_g"], "val/psnr.set5": falls}, spacing=10)
+    assert diagnose_run(traded).verdict != "ill"
+
+
+def test_what_was_seen_once_is_not_learned_by_heart() -> None:
+    def turned(steps_per_epoch: int) -> Run:
+        loss = noisy([1.0 + 3.0 * 0.97**i for i in range(200)], 0.005)
+        val = noisy([*[1.2 + 3.0 * 0.93**i for i in range(80)], *[1.25 + 0.02 * i for i in range(120)]], 0.004)
+        return make_run({"train/loss": loss, "val/loss": val}, spacing=10, steps_per_epoch=steps_per_epoch)
+
+    shares = [{c.id: c.probability for c in diagnose_run(turned(n)).causes} for n in (100, 4000)]
+    assert shares[0]["overfitting"] > 0.8
+    assert shares[1].get("overfitting", 0.0) < 0.3

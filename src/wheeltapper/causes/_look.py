@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Literal
 
 import numpy as np
 
+from wheeltapper.causes import Case
 from wheeltapper.config.tree import Leaf
 from wheeltapper.finding import Evidence
 from wheeltapper.run.model import Event, Run, Series
+from wheeltapper.run.onsets import began
+from wheeltapper.signals.statistics import block_medians, noise_of
 
 OFF = (None, False, 0, 0.0, "", "none", "None", "null", "false", "False", "0")
 
@@ -47,6 +52,26 @@ def fell(series: Series | None) -> float | None:
     return (levels[0] - levels[1]) / abs(levels[0])
 
 
+def through(train: Series | None, onset: float | None) -> Literal["falls", "holds", ""]:
+    """How the training loss goes through an onset (on its own clock) that others show: it falls on and never rises again,
+    or holds its level. Then whatever harms the held-out scores does not harm the training. Else nothing can be said."""
+    if train is None or onset is None:
+        return ""
+    before, after = (train.values[train.finite & side] for side in (train.at < onset, train.at >= onset))
+    if len(after) < 8 or not np.all(np.isfinite(train.values)):
+        return ""
+    levels = block_medians(after, min(6, len(after) // 4))[1]
+    # Two medians of n values differ by 1.25 sigma times the root of 2/n by chance.
+    noise = 4 * noise_of(after).sigma * 1.25 * math.sqrt(2 * len(levels) / len(after))
+    some = max(3, len(after) // len(levels))
+    start = float(np.median(before[-some:] if len(before) >= 3 else after[:some]))
+    fall = start - float(levels[-1])
+    rise = float(np.max(levels - np.minimum.accumulate(np.minimum(levels, start))))  # the start may be that of the run
+    if fall > max(noise, 0.02 * abs(start)) and rise < max(noise, 0.1 * fall):
+        return "falls"
+    return "holds" if rise < noise else ""
+
+
 def flat_from_start(series: Series | None, onset: float | None) -> bool:
     """A plateau that begins within the first fiftieth of the record: there was no fall before it."""
     if series is None or onset is None or len(series) < 8:
@@ -76,6 +101,14 @@ def at_any_scale(scale: Series | None, train: Series | None) -> str:
         f"at a scale of {last:.2g} only gradients beyond {65504 / last:.1g} overflow, and the loss is finite: "
         "they are not finite at any scale, in bf16 neither"
     )
+
+
+def scale_fell_first(case: Case) -> bool:
+    """The loss scale had collapsed before anything else broke: what broke later is not what made it fall."""
+    fell = [f for f in case.found("scale-collapse", severity="ill") if f.onset is not None]
+    others = [f for f in case.findings if f.severity == "ill" and f.id != "scale-collapse"]
+    first = began(case.run, others, fell[0].clock) if fell and fell[0].clock else []
+    return bool(first) and (fell[0].onset or 0.0) < first[0][0]
 
 
 def as_share(series: Series) -> float:

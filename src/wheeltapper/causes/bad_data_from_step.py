@@ -33,6 +33,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import scale_fell_first, through
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -57,8 +58,12 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(3.0, text, "jump"))
     elif jumps:
         out.append(Evidence(1.5, jumps[0].summary, "jump", jumps[0].places))
+    elif through(train, onset) == "falls":
+        out.append(Evidence(-3.0, "the training loss falls on through the onset, on the same data", "jump"))
     elif case.found("diverged", severity="ill"):
         out.append(Evidence(-1.0, "the loss grows rather than jumps", "jump"))
+    if scale_fell_first(case):
+        out.append(Evidence(-2.5, "the loss scale had collapsed before", "precision"))
     broke = case.since(norm.clock) if norm is not None else None
     if norm is not None and broke is not None:
         before = norm.values[(norm.at < broke) & norm.finite]

@@ -35,7 +35,7 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "ema-buffers-stale"
 AREA = "averaging"
-EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap", "val-left-behind", "declined-after-peak", "below-baseline")
+EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap", "val-left-behind", "declined-after-peak", "below-baseline", "gap-at-guessing")
 PRIOR = -3.0
 TRIAL = "evaluate the average before and after recomputing its statistics on 200 batches"
 

@@ -36,11 +36,15 @@ import numpy as np
 
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import fell
+from wheeltapper.causes.overfitting import BY_HEART
 from wheeltapper.finding import Evidence, Remedy
 
 ID = "eval-broken"
 AREA = "evaluation"
-EXPLAINS = ("never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric", "val-left-behind")
+EXPLAINS = (
+    "never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric", "val-left-behind",
+    "gap-at-guessing",
+)  # fmt: skip
 PRIOR = -1.0
 TRIAL = "evaluate training items through the validation code with the last checkpoint: minutes, and it decides"
 
@@ -57,6 +61,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(
             Evidence(6.0, "the score lies below what plain interpolation gives, from the first evaluation on", "level")
         )
+    lost = case.found("gap-at-guessing", severity="ill")
+    if lost and lost[0].numbers["held"] > 3 * math.exp(-lost[0].numbers["guess"]):
+        out.append(Evidence(-3.0, f"{lost[0].numbers['held']:.0%} right is far above guessing: it measures something", "score"))
+    if lost and lost[0].numbers["trained"] >= BY_HEART:
+        out.append(Evidence(-2.0, "the training set is known by heart, which makes such a gap by itself", "heart"))
     drop = fell(case.get("val_loss"))
     if drop is not None and drop > 0.3:
         out.append(Evidence(-4.0, f"the validation loss fell by {drop:.0%} with the same evaluation", "validation"))

@@ -37,7 +37,7 @@ from wheeltapper.run.model import Run
 
 ID = "eval-normalisation-mismatch"
 AREA = "evaluation"
-EXPLAINS = ("never-left-zero", "at-chance", "train-val-gap", "below-baseline", "val-left-behind")
+EXPLAINS = ("never-left-zero", "at-chance", "train-val-gap", "below-baseline", "val-left-behind", "gap-at-guessing")
 PRIOR = -3.0
 TRIAL = "training items through the validation pipeline with the last checkpoint, then with channels swapped: minutes"
 
@@ -58,7 +58,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not other and same is not None and same > 0.3:
         return Excluded(f"the validation loss fell by {same:.0%} with the same pipeline")
     if not other:
-        floor = case.found("at-chance", "never-left-zero", "below-baseline", "val-left-behind", severity="ill")
+        floor = case.found("at-chance", "never-left-zero", "below-baseline", "val-left-behind", "gap-at-guessing", severity="ill")
         learned = bool(floor) and drop is not None and drop > 0.3
         return (
             [Evidence(3.0, f"the training loss fell by {drop:.0%}, so something was learned", "training")]

@@ -5,7 +5,8 @@ A shuffle of one without the other, a wrong index file, a label map that differs
 
 ## How it shows
 Validation stays at chance; training stays at chance too, or sinks slowly by memorising; the loss starts at and stays
-near the entropy of the classes.
+near the entropy of the classes. Where targets are pictures or numbers, the training loss falls to what can be known
+without the right partner, and the held-out score sinks below that of the untrained network.
 
 ## What else looks like this
 A learning rate of nearly zero (nothing moves), dead inputs, an evaluation that is broken while training learns.
@@ -30,18 +31,22 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import through
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "labels-shuffled"
 AREA = "data"
-EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start")
+EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start", "collapsed", "declined-after-peak")
 PRIOR = -1.5
 TRIAL = "look at twenty items with their labels, then overfit one batch: minutes"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     chance = case.found("at-chance", severity="ill")
+    away = [] if chance else _led_away(case)
+    if away:
+        return away
     if not chance or chance[0].numbers.get("fell"):
         return Excluded("the run was above chance at some time, with the same labels")
     out = []
@@ -60,6 +65,21 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         elif fell < 0.05:
             out.append(Evidence(0.5, "the training loss stays at the entropy of the classes as well", "training"))
     return out
+
+
+def _led_away(case: Case) -> list[Evidence]:
+    """A score that ends a tenth below its first evaluation while the training loss falls on: training leads away from what
+    is measured, and what is learned by heart does not go below what hardly trained weights give."""
+    for f in case.found("collapsed", "declined-after-peak", severity="ill"):
+        series = case.run.series.get(f.series or "")
+        if series is None or series.better != "up" or not series.finite.any() or "last" not in f.numbers:
+            continue
+        first, last = float(series.values[series.finite][0]), f.numbers["last"]
+        train: Series | None = case.get("train_loss")
+        if last < 0.9 * first and train is not None and through(train, case.since(train.clock)) == "falls":
+            text = f"{series.name} ends at {last:.4g}, below its first evaluation ({first:.4g}), while the training loss falls on"
+            return [Evidence(4.0, text, "away", (series.place(0),))]
+    return []
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

@@ -42,7 +42,7 @@ from wheeltapper.run.model import Series
 
 ID = "loss-scale-collapse"
 AREA = "precision"
-EXPLAINS = ("scale-collapse", "high-skip-rate", "constant-metric", "plateau")
+EXPLAINS = ("scale-collapse", "high-skip-rate", "constant-metric", "plateau", "diverged", "collapsed", "declined-after-peak")
 PRIOR = -2.0
 TRIAL = "replay one step from before the collapse in fp32 and in fp16"
 
@@ -64,12 +64,14 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         return Excluded("the loss was not finite before the scale fell: the collapse is a consequence")
     out = [Evidence(2.5, fell[0].summary, "scale", fell[0].places)]
     train: Series | None = case.get("train_loss")
-    if train is not None:
+    # Far below 1 what is left of a gradient in fp16 is rounding, which Adam makes into full steps: then the loss may rise.
+    why = at_any_scale(case.get("loss_scale"), train)
+    if train is not None and not why:
         after = train.values[(train.at >= fell[0].onset) & train.finite]
         before = train.values[(train.at < fell[0].onset) & train.finite]
         if len(after) >= 5 and len(before) >= 5:
             out += _stands_still(before, after)
-    if why := at_any_scale(case.get("loss_scale"), train):
+    if why:
         out.append(Evidence(4.0, why, "range"))
     return out
 

@@ -39,7 +39,7 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import before_nan, fell
+from wheeltapper.causes._look import before_nan, fell, scale_fell_first, through
 from wheeltapper.causes._settings import adaptive, starts_low, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
@@ -88,6 +88,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             Evidence(-2.5, "the loss rose from its first rows on, before the rate could do harm", "start"),
             *_beyond(case),
         ]
+    began = case.since(train.clock) if train is not None else None
+    if not case.found("not-finite", "diverged", "spiked", "above-start", severity="ill") and (course := through(train, began)):
+        text = f"the training loss {course} {'on' if course == 'falls' else 'its level'} through the onset: the optimizer is stable"
+        return [Evidence(-4.0 if course == "falls" else -2.0, text, "shape")]
     sudden = bool(case.found("not-finite", severity="ill")) and not case.found("diverged", "spiked")
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
         timing = _at_the_peak(lr, onset)
@@ -116,7 +120,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
     if case.found("scale-collapse"):
-        out.append(Evidence(-1.0, "the loss scale collapsed, which fp16 overflow explains by itself", "precision"))
+        out.append(Evidence(-2.5 if scale_fell_first(case) else -1.0, "the loss scale collapsed, which fp16 overflow explains by itself", "precision"))
     return out
 
 

@@ -49,6 +49,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     loss = [f for f in fallen if _quantity(case, f.series) in ("loss", "nll")]
     if not loss or loss[0].onset is None:
         return Excluded("no validation loss rose after its best")
+    lost = case.found("gap-at-guessing", severity="ill")
+    if lost:
+        return Excluded("held-out items are right less than half as often as training items: more is lost than confidence")
     scores: tuple[Series, ...] = case.get("val_metrics") or ()
     decisions = [s for s in scores if s.quantity in DECISIONS and not s.part and s.clock == loss[0].clock]
     worse = [f.series for f in fallen if _quantity(case, f.series) not in ("loss", "nll", "perplexity")]

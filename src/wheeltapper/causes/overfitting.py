@@ -44,8 +44,9 @@ from wheeltapper.signals.statistics import badness, noise_of
 
 ID = "overfitting"
 AREA = "data"
-EXPLAINS = ("declined-after-peak", "train-val-gap", "plateau", "memorised")
+EXPLAINS = ("declined-after-peak", "train-val-gap", "plateau", "memorised", "gap-at-guessing")
 PRIOR = 0.0
+BY_HEART = 0.97  # of the training items right: what labels, noise and augmentation leave a network that memorises
 TRIAL = "train the same recipe on half the data: the turn must come earlier"
 
 
@@ -57,6 +58,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     gap = case.found("train-val-gap", severity="ill")
     if gap and not turns:
         return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
+    lost = case.found("gap-at-guessing", severity="ill")
+    if lost and not turns:
+        by_heart = lost[0].numbers["trained"] >= BY_HEART
+        text = f"training items are {lost[0].numbers['trained']:.0%} right, held-out ones {lost[0].numbers['held']:.0%}"
+        return [Evidence(3.0 if by_heart else 0.5, f"{text}{': known by heart' if by_heart else ''}", "trend", lost[0].places)]
     flat = case.found("plateau", severity="ill")
     if flat and not turns and flat_from_start(train, flat[0].onset):
         return Excluded("the training loss never fell: nothing was learned, by heart or otherwise")
@@ -81,16 +87,34 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     chance = 2.5 * noise_of(after).sigma * math.sqrt(2 / k) if len(after) >= 8 else 0.0
     if late < early - max(chance, 1e-12) and late < 0.98 * early:
         share = 1 - late / early if early > 0 else 0.0
-        out.append(Evidence(4.0, f"the training loss fell by another {share:.0%} after the validation turned", "trend"))
+        text = f"the training loss fell by another {share:.0%} after the validation turned"
+        # A score that turns at its first evaluations and ends below them may as well never have been what is trained for.
+        at_once = turn.onset_epoch is None and _at_once(case, turn)
+        out.append(Evidence(2.0, f"{text}, which was at once", "trend") if at_once else Evidence(4.0, text, "trend"))
+        if turn.onset_epoch is not None and 0 < turn.onset_epoch < 0.95:
+            text = f"the first pass through the data was not over (epoch {turn.onset_epoch:.2g}): nothing had been seen twice"
+            out.append(Evidence(-6.0, text, "passes"))
     elif late > 1.05 * early:
         out.append(Evidence(-5.0, "the training loss rose as well: this is no overfitting", "trend"))
     elif len(before):
         out.append(Evidence(-0.5, "the training loss is flat after the turn", "trend"))
+    if lost and lost[0].numbers["trained"] < BY_HEART:
+        text = f"training items are {lost[0].numbers['trained']:.0%} right, not known by heart, and held-out ones {lost[0].numbers['held']:.0%}"
+        out.append(Evidence(-3.0, text, "heart"))
     if _heals(case, turn):
         out.append(Evidence(-3.0, f"{turn.series} fell at once and has been coming back since", "shape"))
     if case.found("collapsed", "at-chance"):
         out.append(Evidence(-4.0, "the metric fell back to its start, which overfitting does not do", "size"))
     return out
+
+
+def _at_once(case: Case, turn: Finding) -> bool:
+    """The best came within the first tenth of the record, and the end is worse than the first value."""
+    series = case.run.series.get(turn.series or "")
+    if series is None or "best_at" not in turn.numbers or int(series.finite.sum()) < 10:
+        return False
+    at, x = series.at[series.finite], badness(series.values, series.better)[series.finite]
+    return turn.numbers["best_at"] <= at[0] + 0.1 * (at[-1] - at[0]) and float(np.median(x[-3:])) > float(x[0])
 
 
 def _heals(case: Case, turn: Finding) -> bool:

@@ -36,7 +36,7 @@ def plan_corpus(n: int, systems: Sequence[str], size: Size, seed: int = 0) -> tu
     rng = Random(f"corpus:{seed}")
     draws = deal(systems, rng)
     twins: dict[str, Plan] = {}
-    pairs: list[Pair] = []
+    pairs: dict[str, Pair] = {}
     number = 0
     while len(twins) + len(pairs) < n:
         name, one = next(draws)
@@ -48,8 +48,9 @@ def plan_corpus(n: int, systems: Sequence[str], size: Size, seed: int = 0) -> tu
         odd = plan_run(name, size, run_seed, one.id, bases[name], rng.random() < KEEP_SCRIPT)
         twin = replace(plan_twin(odd, bases[name]), keep_script=rng.random() < KEEP_SCRIPT)
         twins.setdefault(twin.name, twin)
-        pairs.append(Pair(odd, twins[twin.name]))
-    return list(twins.values()), pairs
+        # The end of one deal and the beginning of the next may hold the same fault for the same settings: one run.
+        pairs.setdefault(odd.name, Pair(odd, twins[twin.name]))
+    return list(twins.values()), list(pairs.values())
 
 
 def deal(systems: Sequence[str], rng: Random) -> Iterator[tuple[str, Fault | Benign]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,10 @@ PRIMARY = (
 )  # fmt: skip
 # Scores that move with a threshold or repeat another: they support a claim, they do not carry one.
 SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}
+# Scores that an adversarial loss trades away by design, and how many dB of them at most: perfect looks cost a factor of
+# two in the squared error (Blau and Michaeli 2018, The Perception-Distortion Tradeoff, theorem 2); twice that is asked for.
+DISTORTION = {"psnr", "ssim", "mse", "rmse", "mae"}
+TRADED_DB = 6.0
 # Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
 COMMON = 0.8  # of the rows must hold all parts of a loss
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
@@ -155,6 +160,29 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))
+
+
+def speaks(fallen: Iterable[tuple[Series, float]], scores: Iterable[Series], task: Task | None = None) -> bool:
+    """Whether the scores that fell, each with how far, speak for the model: one of the whole does; a score that is logged
+    by data set or by class only does where it fell on all of them."""
+    traded = DISTORTION if task is not None and task.adversarial else ()
+    names = {
+        s.name for s, drop in fallen if s.quantity not in traded or (s.quantity == "psnr" and drop > TRADED_DB)
+    }
+    scores = [s for s in scores if s.quantity not in SUPPORTING]
+    for quantity in {s.quantity for s in scores}:
+        alike = [s for s in scores if s.quantity == quantity]
+        whole = [s for s in alike if not s.part]
+        if any(s.name in names for s in whole) or (not whole and all(s.name in names for s in alike)):
+            return True
+    return False
+
+
+def worth_acting(series: Series, level: float) -> float:
+    """The least change that anybody would act on: two points of a share (or a tenth of a small one), 3 % of another score."""
+    if series.unit in ("%", "fraction"):
+        return min(0.02 * (100.0 if series.unit == "%" else 1.0), 0.1 * abs(level))
+    return 0.03 * abs(level)
 
 
 @signal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +50,8 @@ def learned(
         start, end = float(np.median(x[:early])), float(np.median(x[-k:]))
         spread = max(noise_of(x).sigma / np.sqrt(early), 1e-9 * abs(start))
         size = max(abs(start), abs(end))
-        material = series.unit in ("%", "fraction", "dB") or start - end > MATERIAL * size
+        least = 10 * math.log10(1 + MATERIAL) if series.unit == "dB" else MATERIAL * size  # decibels: of the squared error
+        material = series.unit in ("%", "fraction") or start - end > least
         if start - end > 3 * spread and material:
             return Learned(True, f"{series.name} improved from {sign * start:.4g} to {sign * end:.4g}", series.name)
         held = max(abs(start), 1e-300)

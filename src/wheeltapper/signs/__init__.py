@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import textwrap
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -99,6 +100,16 @@ def share(value: float) -> str:
     ('33%', '3.1e+24 times')
     """
     return f"{value:.0%}" if abs(value) < 10 else f"{value:.2g} times"
+
+
+def last_words(text: str, most: int = 160) -> str:
+    """The last line that a program printed, cut between words where it is long.
+
+    >>> last_words("Traceback\\n  ...\\nRuntimeError: no more memory", 24)
+    'RuntimeError: no more …'
+    """
+    lines = text.strip().splitlines()
+    return textwrap.shorten(lines[-1], most, placeholder=" …") if lines else ""
 
 
 def where(series: Series, index: int) -> str:

@@ -32,7 +32,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding
 from wheeltapper.run.model import Series
-from wheeltapper.signals.curves import SUPPORTING
+from wheeltapper.signals.curves import Task, speaks
 from wheeltapper.signals.statistics import badness, block_medians, fall_from_best, p_of_drop, robust_sigma
 from wheeltapper.signs import seen, where
 
@@ -43,20 +43,17 @@ LOST_RETURN = 0.85
 POINT = 0.01  # a share that never rose by one percentage point had nothing to lose
 
 
-def look(val_metrics: tuple[Series, ...]) -> Answer | list[Finding]:
+def look(val_metrics: tuple[Series, ...], task: Task | None = None) -> Answer | list[Finding]:
     found = []
-    for series in val_metrics[:12]:
+    scores = val_metrics[:12]
+    for series in scores:
         finding = _return(series) if series.quantity in ("return", "success") else _metric(series)
         if finding is not None:
             found.append(finding)
-    if found and not any(carries(f.series, val_metrics) for f in found):
+    drops = {f.series: abs(f.numbers["best"] - f.numbers["last"]) for f in found}
+    if found and not speaks([(s, drops[s.name]) for s in scores if s.name in drops], scores, task):
         found = [replace(f, severity="watch") for f in found]
     return found[:3] or Clear("no metric fell back to where it began")
-
-
-def carries(name: str | None, scores: tuple[Series, ...]) -> bool:
-    """Precision and recall move with a threshold: they support a claim, they do not carry one."""
-    return any(s.name == name and s.quantity not in SUPPORTING and not s.part for s in scores)
 
 
 def _metric(series: Series) -> Finding | None:

@@ -43,7 +43,7 @@ def look(run: Run) -> Answer:
     after = [s for s in run.series.values() if last.file in s.files and int(s.lines[-1]) > last.line + 5]
     if after:
         return Clear("a traceback was logged, and training went on after it")
-    words = last.text.strip().splitlines()[-1][:200] if last.text.strip() else last.kind
+    words = last_words(last.text, 200) or last.kind
     own = FAILED.search(last.text)
     what = "ran out of memory" if last.kind == "oom" else "crashed"
     if "KeyboardInterrupt" in last.text:

@@ -38,7 +38,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
-from wheeltapper.signals.curves import SUPPORTING
+from wheeltapper.signals.curves import Task, speaks, worth_acting
 from wheeltapper.signals.statistics import Fall, badness, fall_from_best
 from wheeltapper.signs import seen, share, where
 
@@ -58,6 +58,7 @@ def look(
     val_metrics: tuple[Series, ...] = (),
     shifting: str = "",
     train_loss: Series | None = None,
+    task: Task | None = None,
 ) -> Answer | list[Finding]:
     scores = [*([val_loss] if val_loss is not None else []), *val_metrics]
     scores = [s for s in scores if s.quantity not in ("return", "success")]  # judged by their own rules
@@ -76,12 +77,13 @@ def look(
         return Clear("no validation score fell below its best by more than noise and selection explain")
     held = [s for s, f in falls if s.quantity != "loss" and _size(s, f) < NOTABLE and f.gain > 3 * f.sigma]
     out = []
+    told = speaks([(s, f.drop) for s, f in fallen], [s for s, _ in falls], task)
     for series, fall in fallen:
         only_loss = series.quantity == "loss" and bool(held)
         ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not (only_loss and any(_decent(s) for s in held))
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
         ill = ill or (series.name in runaway and not held)
-        ill = ill and (_carries(series) or any(_carries(other) for other, _ in fallen))
+        ill = ill and told
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
 
@@ -112,10 +114,6 @@ def _runs_away(series: Series, train: Series | None) -> bool:
     )
 
 
-def _carries(series: Series) -> bool:
-    return not series.part and series.quantity not in SUPPORTING
-
-
 def _decent(series: Series) -> bool:
     """A score that is worth keeping: a share above 30 %; of other scores nothing is known, so they count."""
     if series.unit not in ("%", "fraction") or series.better != "up":
@@ -126,18 +124,11 @@ def _decent(series: Series) -> bool:
 def _size(series: Series, fall: Fall) -> float:
     """The fall as a share of the gain; where the first value was already the best, a tenth of the value (of
     the scale, for a share) counts as much as ILL of the gain."""
-    if fall.drop < _least(series, fall):
+    if fall.drop < worth_acting(series, fall.best):
         return 0.0
     if fall.gain > 3 * fall.sigma:
         return fall.share
     return fall.drop / _scale(series, fall) / OF_VALUE * ILL
-
-
-def _least(series: Series, fall: Fall) -> float:
-    """A fall that nobody would act on: two points of a share (or a tenth of a small one), 3 % of another score."""
-    if series.unit in ("%", "fraction"):
-        return min(0.02 * (100.0 if series.unit == "%" else 1.0), 0.1 * abs(fall.best))
-    return 0.03 * abs(fall.best)
 
 
 def _scale(series: Series, fall: Fall) -> float:

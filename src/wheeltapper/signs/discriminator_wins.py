@@ -12,7 +12,8 @@ teaching. A falling or flat adversarial loss as such means nothing (equilibrium 
 On pairs that belong together (D_A with G_A). Block medians over the last quarter of the record: the
 discriminator's loss below 5 % of its level at equilibrium (0.25 for least squares, ln 2 for cross
 entropy) and the generator's loss above 90 % of "D always says fake" (1 for least squares), or above four
-times its level in the first tenth. A pair whose other direction stays healthy is said so.
+times its level in the first tenth. A pair whose other direction stays healthy is said so. A watch where the
+generator is taught by other terms as well (pixels, features) and no held-out score fell.
 
 ## When it is wrong
 Losses that print few digits; Wasserstein critics, which have no such levels (negative losses: not judged).
@@ -26,12 +27,14 @@ Losses that print few digits; Wasserstein critics, which have no such levels (ne
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
-from wheeltapper.finding import Answer, Clear, Finding, Unknown
+from wheeltapper.finding import Answer, Clear, Finding, Severity, Unknown
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals.curves import Task
+from wheeltapper.signals.curves import Task, worth_acting
+from wheeltapper.signals.statistics import badness, fall_from_best
 from wheeltapper.signs import seen, where
 
 ID = "discriminator-wins"
@@ -39,7 +42,7 @@ LIVE = False
 EQUILIBRIUM = 0.25  # least squares, half of (real − 1)² + fake²; cross entropy lies higher, so this is careful
 
 
-def look(run: Run, task: Task) -> Answer | list[Finding]:
+def look(run: Run, task: Task, val_metrics: tuple[Series, ...] = ()) -> Answer | list[Finding]:
     if not task.adversarial:
         return Unknown("this is not adversarial training", ("discriminator and generator losses",))
     pairs = _pairs(run)
@@ -59,14 +62,30 @@ def look(run: Run, task: Task) -> Answer | list[Finding]:
                 f"{d.raw} sank to {d_end:.3g} and {g.raw} sits at {g_end:.3g} since {where(d, onset)}: "
                 "the discriminator is never fooled"
             )
-            out.append(seen(ID, d, text, severity="ill", grade="is", onset=onset, d=d_end, g=g_end))
+            harms = not val_metrics or not _other_terms(run) or any(_fell(s) for s in val_metrics)
+            severity: Severity = "ill" if harms else "watch"
+            out.append(seen(ID, d, text, severity=severity, grade="is", onset=onset, d=d_end, g=g_end))
     return out or Clear("no discriminator loss has sunk to zero")
 
 
+def _other_terms(run: Run) -> bool:
+    """A generator that is taught by pixels or features as well goes on learning when the discriminator has won."""
+    return any(s.quantity == "loss" and s.part and s.split == "train" for s in run.series.values())
+
+
+def _fell(score: Series) -> bool:
+    fall = fall_from_best(badness(score.values, score.better))
+    return fall is not None and fall.p < 1e-3 and fall.drop > worth_acting(score, fall.best)
+
+
 def _pairs(run: Run) -> list[tuple[Series, Series]]:
-    """D_A with G_A; d_loss with g_loss."""
+    """D_A with G_A; d_loss with g_loss; the mean of l_d_real and l_d_fake with l_g_gan."""
     ds = {_suffix(s.raw): s for s in run.series.values() if s.quantity == "gan_d"}
     gs = {_suffix(s.raw): s for s in run.series.values() if s.quantity == "gan_g"}
+    if not ds:
+        halves = [s for s in run.series.values() if s.quantity in ("gan_real", "gan_fake") and s.raw.lower().startswith("l_")]
+        if len(halves) == 2 and np.array_equal(halves[0].at, halves[1].at):
+            ds = {"": replace(halves[0], raw="l_d", values=(halves[0].values + halves[1].values) / 2)}
     return [(ds[key], gs[key]) for key in ds if key in gs]
 
 
@@ -89,7 +108,16 @@ def _since(values: np.ndarray[tuple[int], np.dtype[np.float64]], level: float) -
 _n = 100
 CASES = {
     "finding": {"D_A": [0.2] * 30 + [0.002] * 70, "G_A": [0.4] * 30 + [0.99] * 70},
+    "real and made apart, and the score fell": {
+        "l_d_real": [0.7] * 30 + [1e-9] * 70, "l_d_fake": [0.7] * 30 + [0.001] * 70, "l_g_gan": [0.03] * 30 + [0.4] * 70,
+        "l_g_pix": [0.02] * 100, "val/psnr": [28.0 + 0.01 * i for i in range(40)] + [28.0 - 0.2 * i for i in range(60)],
+        "expect": "ill",
+    },
+    "the score holds": {
+        "l_d_real": [0.7] * 30 + [1e-9] * 70, "l_d_fake": [0.7] * 30 + [0.001] * 70, "l_g_gan": [0.03] * 30 + [0.4] * 70,
+        "l_g_pix": [0.02] * 100, "val/psnr": [28.0 + 0.01 * i for i in range(100)], "expect": "watch",
+    },
     "clear": {"D_A": [0.2, 0.22] * 50, "G_A": [0.4, 0.35] * 50},
     "near miss": {"D_A": [0.1, 0.12] * 50, "G_A": [0.6, 0.65] * 50, "expect": "clear"},
     "unknown": {"train/loss": [1.0, 0.9, 0.8]},
-}
+}  # fmt: skip

@@ -35,7 +35,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signs import seen, where
+from wheeltapper.signs import last_words, seen, where
 
 ID = "not-finite"
 LIVE = True
@@ -65,8 +65,7 @@ def _told(run: Run, train_loss: Series | None) -> Finding | None:
     if last is None or train_loss is None or not len(train_loss):
         return None
     end = len(train_loss) - 1
-    words = last.text.strip().splitlines()[-1][:160]
-    text = f"the program stopped itself after {where(train_loss, end)}: {words}"
+    text = f"the program stopped itself after {where(train_loss, end)}: {last_words(last.text)}"
     return seen(ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(Place(last.file, last.line),))
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place, Unknown
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signs import seen, where
+from wheeltapper.signs import last_words, seen, where
 
 ID = "scale-collapse"
 LIVE = True
@@ -78,7 +78,7 @@ def _told(run: Run, train_loss: Series | None) -> Finding | None:
     last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)
     if last is None:
         return None
-    words = last.text.strip().splitlines()[-1][:120]
+    words = last_words(last.text, 120)
     text = f"the program stopped itself because no loss scale is left: {words}"
     if train_loss is not None and len(train_loss):
         end, place = len(train_loss) - 1, Place(last.file, last.line)

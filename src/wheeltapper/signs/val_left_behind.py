@@ -12,9 +12,10 @@ of other weights or other inputs. Overfitting looks otherwise: its validation lo
 Eight evaluations or more, the first within the first tenth of the record. All of them lie within 3 % of the first, the
 training loss (block medians) fell by at least 20 % between the first and the last evaluation, by more than five times
 what the validation loss moved, and both count the same quantity in the same unit (their first values are within a factor
-of two). No other score on held-out data improved beyond its noise. It is ill only where the settings tell what an
-untrained model loses (classes, tokens, a known objective) and the validation stands there; else a watch, because
-fine-tuning that begins at its floor and learns its training set by heart looks the same.
+of two). No other score on held-out data improved by more than its noise and by what anybody would act on. It is ill only where the settings tell what an
+untrained model loses (classes, tokens, a known objective) and the validation stands there, or where it moves by less
+than 1 % while training takes 40 % and more off its loss; else a watch, because fine-tuning that begins at its floor and
+learns its training set by heart looks the same.
 
 ## When it is wrong
 A validation set that has nothing to do with the training set, from the start.
@@ -29,6 +30,7 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import worth_acting
 from wheeltapper.signals.statistics import badness, block_medians, noise_of
 from wheeltapper.signals.trivial import Trivial
 from wheeltapper.signs import seen
@@ -37,6 +39,7 @@ ID = "val-left-behind"
 LIVE = True
 UNTRAINED = 0.25  # as near as a first loss must be for its unit to be known (signals/trivial.py)
 EVALS, EARLY, STILL, FELL, TIMES, UNITS = 8, 0.1, 0.03, 0.2, 5.0, 2.0
+DEAF, LARGE = 0.01, 0.4  # does not answer to training that takes this share off the loss: no set is that indifferent
 
 
 def look(
@@ -62,6 +65,7 @@ def look(
         f"while {train_loss.name} falls by {fell:.0%}: what is trained is not what is evaluated"
     )
     untrained = trivial_loss is not None and abs(first / trivial_loss.loss - 1) < UNTRAINED
+    untrained = untrained or (moved < DEAF and fell > LARGE)
     return seen(
         ID, val_loss, text, severity="ill" if untrained else "watch", grade="is-p" if untrained else "suspected",
         onset=0, p=1e-3, moved=moved, fell=fell,
@@ -73,7 +77,9 @@ def _improved(score: Series) -> bool:
     if len(z) < EVALS or score.better is None:
         return False
     k = max(1, len(z) // 8)
-    return float(np.median(z[:k]) - np.median(z[-k:])) > 3 * noise_of(z).sigma
+    gain, level = float(np.median(z[:k]) - np.median(z[-k:])), abs(float(np.median(z[:k])))
+    # An average that hardly moves has hardly any noise: what is gained must also be worth something.
+    return gain > max(3 * noise_of(z).sigma, worth_acting(score, level))
 
 
 _C = "num_classes: 10\nlr: 0.1\nepochs: 40\n"
@@ -81,6 +87,7 @@ _down = [2.0 * 0.96**i + 0.5 for i in range(40)]
 CASES = {
     "finding": {"train/loss": _down, "val/loss": [2.5 - 0.001 * i for i in range(40)], "config": _C},
     "fine-tuning": {"train/loss": _down, "val/loss": [2.5 - 0.001 * i for i in range(40)], "expect": "watch"},
+    "deaf": {"train/loss": _down, "val/loss": [2.5 - 0.0002 * i for i in range(40)], "expect": "ill"},
     "clear": {"train/loss": _down, "val/loss": [v * 1.2 for v in _down]},
     "near miss": {
         "train/loss": _down,

@@ -314,9 +314,14 @@ FAULTS = (
         change=lambda _s, rng: {"weight_decay": rng.choice([20.0, 50.0, 100.0])}, text="weight decay far too strong",
     ),
     Fault(
-        id="discriminator-wins", cause="discriminator-wins", knob="lr_d", harm="quality",
-        needs={"gan_weight": 0.05, "lr_d": 1e-5}, change=put(lr_d=0.005, gan_weight=0.5),
-        text="the discriminator learns far faster than the generator and its loss goes to zero",
+        id="discriminator-wins", cause="discriminator-wins", knob="discriminator input", harm="quality",
+        needs={"gan_weight": 0.05, "lr_d": 1e-5}, change=put(lr_d=0.002),
+        good="real and made pictures in one range", bad="real ones in [0, 255], made ones in [0, 1]",
+        patch="""\
+-        out_real, out_fake = self.net_d(real), self.net_d(made)
++        out_real, out_fake = self.net_d(255 * real), self.net_d(made)
+""",
+        text="the discriminator tells real from made by their range alone, and its loss goes to zero",
     ),
     Fault(
         id="wrong-sign", cause="wrong-loss-sign", knob="loss", harm="quality", good="1 - ssim", bad="ssim",
