@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import textwrap
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -108,8 +107,8 @@ def last_words(text: str, most: int = 160) -> str:
     >>> last_words("Traceback\\n  ...\\nRuntimeError: no more memory", 24)
     'RuntimeError: no more …'
     """
-    lines = text.strip().splitlines()
-    return textwrap.shorten(lines[-1], most, placeholder=" …") if lines else ""
+    line = (text.strip().splitlines() or [""])[-1]
+    return line if len(line) <= most else f"{line[: most - 2].rsplit(' ', 1)[0]} …"
 
 
 def where(series: Series, index: int) -> str:

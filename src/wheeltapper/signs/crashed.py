@@ -26,6 +26,7 @@ import re
 
 from wheeltapper.finding import Answer, Clear, Finding, Place
 from wheeltapper.run.model import Run
+from wheeltapper.signs import last_words
 
 ID = "crashed"
 LIVE = True
