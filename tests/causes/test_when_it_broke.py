@@ -146,3 +146,36 @@ def test_what_was_seen_once_is_not_learned_by_heart() -> None:
     shares = [{c.id: c.probability for c in diagnose_run(turned(n)).causes} for n in (100, 4000)]
     assert shares[0]["overfitting"] > 0.8
     assert shares[1].get("overfitting", 0.0) < 0.3
+
+
+def test_a_gap_at_the_level_of_guessing_is_overfitting_only_where_the_training_set_is_known_by_heart() -> None:
+    def shares(right: float, held: float) -> dict[str, float]:
+        series = {
+            "train/loss": noisy([2.2 * 0.93**i + 0.3 for i in range(60)]),
+            "train/accuracy": [right - (right - 0.1) * 0.9**i for i in range(60)],
+            "val/loss": noisy([2.31 + 0.5 * min(1.0, i / 10) for i in range(60)], 0.004),
+            "val/accuracy": noisy([0.1 + (held - 0.1) * min(1.0, i / 10) for i in range(60)], 0.01),
+        }
+        said = diagnose_run(make_run(series, clock="epoch", config="num_classes: 10\nlr: 0.1\n"))
+        assert said.verdict == "ill"
+        assert "gap-at-guessing" in {f.id for f in said.findings}
+        return {c.id: c.probability for c in said.causes}
+
+    learned_by_heart, not_known = shares(1.0, 0.40), shares(0.85, 0.18)
+    assert learned_by_heart["overfitting"] > 0.7
+    assert learned_by_heart.get("eval-broken", 0.0) < 0.1
+    assert not_known.get("overfitting", 0.0) < 0.6
+    assert not_known["eval-broken"] + not_known["eval-normalisation-mismatch"] > 0.2
+    assert "over-confidence" not in not_known
+
+
+def test_what_breaks_after_the_loss_scale_has_collapsed_did_not_make_it_fall() -> None:
+    rows = 160
+    scale = [65536.0 * 0.5 ** min(i, 60) for i in range(rows)]
+    loss = [*noisy([0.05 + 0.1 * 0.9**i for i in range(70)]), *noisy([0.12] * (rows - 70))]
+    psnr = [*noisy([27.0 - 4.0 * 0.9**i for i in range(70)], 0.002), *noisy([18.5] * (rows - 70), 0.002)]
+    run = make_run(
+        {"train/loss": loss, "val/psnr": psnr, "loss_scale": scale, "lr": warmed(rows, 0.012)},
+        config="optimizer: adamw\nlearning_rate: 0.012\nfp16: true\n",
+    )
+    assert first(run) == "loss-scale-collapse"

@@ -43,7 +43,7 @@ ID = "eval-broken"
 AREA = "evaluation"
 EXPLAINS = (
     "never-left-zero", "at-chance", "below-baseline", "impossible-value", "constant-metric", "val-left-behind",
-    "gap-at-guessing",
+    "gap-at-guessing", "declined-after-peak",
 )  # fmt: skip
 PRIOR = -1.0
 TRIAL = "evaluate training items through the validation code with the last checkpoint: minutes, and it decides"
@@ -53,6 +53,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     chance = case.found("at-chance", severity="ill")
     if chance and chance[0].numbers.get("fell"):
         return Excluded("the score had been good with the same evaluation")
+    if not case.found(*EXPLAINS[:-1], severity="ill"):
+        return Excluded("the score was good before it fell, with the same evaluation")
     out = []
     below = case.found("below-baseline", severity="ill")
     if below and any("input itself" in f.summary for f in below):

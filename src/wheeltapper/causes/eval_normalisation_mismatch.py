@@ -37,7 +37,10 @@ from wheeltapper.run.model import Run
 
 ID = "eval-normalisation-mismatch"
 AREA = "evaluation"
-EXPLAINS = ("never-left-zero", "at-chance", "train-val-gap", "below-baseline", "val-left-behind", "gap-at-guessing")
+EXPLAINS = (
+    "never-left-zero", "at-chance", "train-val-gap", "below-baseline", "val-left-behind", "gap-at-guessing",
+    "declined-after-peak",
+)  # fmt: skip
 PRIOR = -3.0
 TRIAL = "training items through the validation pipeline with the last checkpoint, then with channels swapped: minutes"
 
@@ -48,6 +51,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     chance = case.found("at-chance", severity="ill")
     if chance and chance[0].numbers.get("fell"):
         return Excluded("the score had been good with the same evaluation")
+    if not case.found(*EXPLAINS[:-1], severity="ill"):
+        return Excluded("the score was good before it fell, with the same evaluation")
     told = _told(case.run)
     pairs = [(key, told["train"][key], told["val"][key]) for key in told["train"] if key in told["val"]]
     other = [(key, a, b) for key, a, b in pairs if _values(a) != _values(b)]
