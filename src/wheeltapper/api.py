@@ -186,7 +186,10 @@ def followup(new_run: Where, plan: Where, *, name: str | None = None, record: bo
 
 
 def record_followup(result: Followup, plan: Where) -> None:
-    """Add what came of a plan to its case file. `plan`: where it lies, as `followup` took it."""
+    """Add what came of a plan to its case file. `plan`: where it lies, as `followup` took it. The old run itself is no
+    attempt, and is not added."""
+    if result.stale:
+        return
     folder = Path(plan) if Path(plan).is_dir() else Path(plan).parent
     add_attempt(folder / result.plan.case, followed(result, _today()), result.plan.source.run)
 

@@ -48,13 +48,19 @@ def test_a_fix_made_for_a_case_is_found_as_that_case(
     third = tmp_path / "third-fix"
     assert main(["fix", str(collapsed), "--case", str(second), "--option", "B", "-o", str(third)]) == 0
     assert load_plan(third / "plan.yaml").case == "../first-fix/case.json", "not a case of the second fix"
-    assert case_path(third).resolve() == first / "case.json"
+    assert case_path(third).resolve() == case_path(third / "plan.yaml").resolve() == first / "case.json"
 
 
-def test_a_followup_of_the_second_fix_is_recorded_in_the_first(two_fixes: tuple[Path, Path], collapsed: Path) -> None:
+def test_a_followup_of_the_second_fix_is_recorded_in_the_first(
+    two_fixes: tuple[Path, Path], collapsed: Path, tmp_path: Path
+) -> None:
     first, second = two_fixes
-    api.followup(collapsed, second)
-    assert [a.what for a in load_case(first).attempts] == ["plan", "followup", "plan", "followup"]
+    kinds = ["plan", "followup", "plan"]
+    assert api.followup(collapsed, second).stale
+    assert [a.what for a in load_case(first).attempts] == kinds, "the old run itself is no attempt"
+    new = with_rate(Path(shutil.copytree(collapsed, tmp_path / "new")), "0.0006")
+    api.followup(new, second)
+    assert [a.what for a in load_case(first).attempts] == [*kinds, "followup"]
 
 
 def test_a_folder_that_begins_to_serve_another_case_follows_its_plan(
@@ -129,14 +135,15 @@ def test_followup_tells_its_result_where_it_cannot_be_recorded(
     out = tmp_path / "out"
     assert main(["fix", str(collapsed), "-o", str(out)]) == 0
     before = (out / "case.json").read_bytes()
+    new = with_rate(Path(shutil.copytree(collapsed, tmp_path / "new")), "0.001")
     capsys.readouterr()
     unwritable(monkeypatch)
-    assert main(["followup", str(collapsed), "--plan", str(out), *form]) == 2
+    assert main(["followup", str(new), "--plan", str(out), *form]) == 2
     told = capsys.readouterr()
-    assert "Give the next run" in told.out
+    assert "OPEN" in told.out
     assert "case.json: cannot be written: Permission denied" in told.err
     assert (out / "case.json").read_bytes() == before
-    assert main(["followup", str(collapsed), "--plan", str(out), "--no-record", *form]) == 1
+    assert main(["followup", str(new), "--plan", str(out), "--no-record", *form]) == 1
 
 
 def test_an_error_names_the_folder_that_was_asked_for(

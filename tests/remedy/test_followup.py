@@ -181,6 +181,7 @@ def test_the_old_run_is_not_taken_for_the_new_one(plan: Plan) -> None:
     result = followed(run(40, 12), plan)
     assert status(result) == "OPEN"
     assert "Give the next run" in result.todo[0]
+    assert (result.stale, result.promises, result.warnings) == (True, (), ()), "it was never to keep them"
 
 
 def test_promises_are_held_against_numbers(plan: Plan) -> None:

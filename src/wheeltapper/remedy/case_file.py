@@ -92,14 +92,16 @@ class CaseFile(_Strict, frozen=True):
 
 
 def case_path(path: str | Path) -> Path:
-    """The file of a case, given that or its page, or the folder of one of its fixes: a later fix names the case it goes
-    on with in its plan, also where an earlier fix in the same folder had begun one of its own."""
+    """The file of a case, given that or its page, or a plan of it or its folder: a later fix names the case it goes on
+    with in its plan, also where an earlier fix in the same folder had begun one of its own."""
     file = Path(path)
     if not file.is_dir():
+        if file.name == PLAN:
+            return file.parent / load_plan(file).case
         return file.with_name(NAME) if file.name == "case.md" else file
     if (file / PLAN).is_file():
         try:
-            return file / load_plan(file / PLAN).case
+            return case_path(file / PLAN)
         except InputError:
             if not (file / NAME).exists():
                 raise
@@ -122,7 +124,11 @@ def load_case(path: str | Path) -> CaseFile:
     try:
         return msgspec.json.decode(data, type=CaseFile)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"this is no case file, or it is damaged: {error}.", where=str(file)) from None
+        raise InputError(
+            f"this is no case file, or it is damaged: {error}.",
+            where=str(file),
+            do="Give case.json, or the folder of a fix.",
+        ) from None
 
 
 def cases_of(run: Run) -> list[Path]:

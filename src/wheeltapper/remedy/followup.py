@@ -67,6 +67,7 @@ class Followup:
     fresh: tuple[str, ...]  # ill signs that the old run did not have
     also: tuple[str, ...]  # settings that changed beside the plan
     todo: tuple[str, ...]
+    stale: bool = False  # this is the old run itself: nothing can be told by it
 
     @property
     def run(self) -> str:
@@ -97,10 +98,10 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     stale = run_hash(run) == plan.source.hash
     edits = tuple(_edit(run, e) for e in plan.edits)
     ended = diagnosis.progress.state == "finished"
-    promises = (*resumed(run, plan), *(promise(run, band, ended) for band in plan.expected))
+    promises = () if stale else (*resumed(run, plan), *(promise(run, band, ended) for band in plan.expected))
     seen = _Seen(diagnosis, plan, edits, compare(run, plan.levels), promises)
     issues = tuple(_issue(seen, issue, stale) for issue in plan.issues if issue.how != "open")
-    rang = tuple(rung(run, plan.warnings))
+    rang = () if stale else tuple(rung(run, plan.warnings))
     then = {(s.id, s.series) for i in plan.issues for s in i.signs}
     fresh = tuple(
         f.summary
@@ -112,7 +113,9 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
     todo = _todo(diagnosis, plan, edits, issues, promises, stale, bool(fresh), also)
-    return Followup(diagnosis, plan, run_hash(run), edits, promises, issues, rang, fresh, also, todo)
+    return Followup(
+        diagnosis, plan, run_hash(run), edits, promises, issues, rang, () if stale else fresh, also, todo, stale
+    )
 
 
 def _also(run: Run, plan: Plan) -> tuple[str, ...]:

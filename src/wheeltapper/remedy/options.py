@@ -105,7 +105,8 @@ def _quick(diagnosis: Diagnosis) -> Option:
     if idle := _no_better_than_start(diagnosis):
         return Option("A", title, False, idle)
     if best.path is None or not best.exists:
-        return Option("A", title, False, f"{best.why}; the best was {best.metric} {best.value:.4g}")
+        why = best.why.removeprefix(f"best {best.metric}; ")
+        return Option("A", title, False, f"{why}; the best was {best.metric} {best.value:.4g}")
     file = next((c for c in diagnosis.run.checkpoints if c.path == best.path), None)
     onset = onset_of(diagnosis, ())
     broke = [f for f in diagnosis.findings if f.severity == "ill" and f.series == best.metric and f.onset is not None]
