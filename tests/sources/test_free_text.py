@@ -197,3 +197,94 @@ def test_a_value_before_a_bar_is_not_taken_from_its_front() -> None:
     """Bars glued on one line each begin with "loss 0.1:": the last of them counts, and the bar's reader knows it."""
     assert loose_pairs("Epoch 0, training loss 0.088:   0%|          | 0/182", 8, []) == []
     assert [f.name for f in loose_pairs("count: 50, loss:228.901291: ", 0, [])] == ["count", "loss"]
+
+
+def test_a_log_that_begins_with_a_hole(tmp_path: Path) -> None:
+    rows = [f"step {i} | loss {4 - 0.1 * i:.4f} | lr 2.99e-04" for i in range(8)]
+    (tmp_path / "train.log").write_bytes(bytes(9000) + "\n".join(rows).encode())
+    (reading,) = readings_of(tmp_path / "train.log")
+    assert len(series(reading, "loss").values) == 8
+
+
+def test_the_place_in_the_code_is_no_number(tmp_path: Path) -> None:
+    glog = "I1229 23:55:59.560392 27153 solver.cpp:229] "
+    run = run_of(tmp_path, "\n".join(f"{glog}Iteration {100 * i}, loss = {5 - i}" for i in range(4)))
+    assert list(run.series) == ["train/loss"]
+    assert run.series["train/loss"].at.tolist() == [0, 100, 200, 300]
+    lines = [f"2020-12-01 20:12:48,410 - train.py[line:103] - INFO: Epoch : 1/20 - Iter : {i}/90 - Iter loss : {9 - i}"
+             for i in range(5)]  # fmt: skip
+    assert list(run_of(tmp_path, "\n".join(lines)).series) == ["train/loss"]
+
+
+def test_three_placed_losses_are_rows_and_two_may_be_talk(tmp_path: Path) -> None:
+    rows = [f"global step {i}: loss = {5 - i} (0.4 sec/step)" for i in range(70, 73)]
+    assert len(series(one(tmp_path, "\n".join(rows)), "loss").values) == 3
+    assert not one(tmp_path, "\n".join(rows[:2])).points
+    row = "{'loss': 0.6931, 'learning_rate': 5e-07, 'rewards/margins': 0.0, 'epoch': 0.59}"
+    assert series(one(tmp_path, row), "loss").values.tolist() == [0.6931]
+
+
+def test_a_heading_says_the_split_of_a_line(tmp_path: Path) -> None:
+    text = "".join(
+        f"2018-07-27 17:05:58,802:INFO: Epoch {e}/9\n"
+        f"2018-07-27 17:06:07,821:INFO: - Train metrics: accuracy: 0.{e}1 ; loss: {5 - e}.5\n"
+        f"2018-07-27 17:06:08,355:INFO: - Eval metrics: accuracy: 0.{e}0 ; loss: {6 - e}.5\n"
+        for e in range(1, 6)
+    )
+    found = run_of(tmp_path, text).series
+    assert sorted(found) == ["train/accuracy", "train/loss", "val/accuracy", "val/loss"]
+    assert found["val/loss"].values.tolist() == [5.5, 4.5, 3.5, 2.5, 1.5]
+
+
+def test_a_score_behind_a_validation_loss_is_of_validation(tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch [{e}]/[9] \t {w} Phase Loss: 0.{9 - e} \t Accuracy: 0.{e}\n"
+        for e in range(6)
+        for w in ("Training", "Validation")
+    )
+    found = run_of(tmp_path, text).series
+    assert found["val/accuracy"].values.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
+
+
+def test_a_score_on_the_row_of_a_step_is_of_training(tmp_path: Path) -> None:
+    rows = [f"global_step: {i}, speed: 11.3 samples/sec, iou_shrink_map: 0.{i}, loss: {9 - i}, lr:0.001" for i in range(6)]
+    assert "train/iou.shrink_map" in run_of(tmp_path, "\n".join(rows)).series
+
+
+def test_numbers_in_quotes_in_brackets_and_after_wide_colons(tmp_path: Path) -> None:
+    rows = [f'json_stats: {{"accuracy_cls": "0.25", "iter": {20 * i}, "loss": "{9 - i}.5", "lr": "0.0025"}}' for i in range(5)]
+    assert series(one(tmp_path, "\n".join(rows)), "loss").values.tolist() == [9.5, 8.5, 7.5, 6.5, 5.5]
+    rows = [f"train --- Current batch:{200 * i}/1600  loss:[ {0.9 - 0.1 * i:.4f}]" for i in range(5)]
+    assert "train/loss" in run_of(tmp_path, "\n".join(rows)).series
+    rows = [f"训练次数：{100 * i}, Loss：{2 - 0.1 * i:.2f}" for i in range(5)]
+    loss = series(one(tmp_path, "\n".join(rows)), "Loss")
+    assert (loss.clock, loss.at.tolist()) == ("step", [0, 100, 200, 300, 400])
+
+
+def test_the_batch_of_an_epoch_without_a_word(tmp_path: Path) -> None:
+    rows = [f"Epoch  6,   {50 * i}/  725; acc:   0.00; ppl:   {4 - 0.1 * i:.2f};" for i in range(1, 7)]
+    assert len(series(one(tmp_path, "\n".join(rows)), "ppl").values) == 6
+    rows = [f"(trainer:737) INFO: 1epoch:train:{1000 * i + 1}-{1000 * i + 1000}batch: loss={250 - i}, acc=0.{i}" for i in range(5)]
+    assert series(one(tmp_path, "\n".join(rows)), "loss").split == "train"
+
+
+def test_basicsr_as_it_wrote_at_first(tmp_path: Path) -> None:
+    rows = [f"19-08-09 08:2{i}:25.996 - INFO: <epoch: 86, iter: 107,{i}00, lr:2.500e-05> l_g_pix: 1.{i}e-03" for i in range(4)]
+    reading = one(tmp_path, "\n".join(rows))
+    assert len(series(reading, "l_g_pix").values) == 4
+    assert len(series(reading, "lr").values) == 4
+
+
+def test_what_paddle_model_fit_prints(tmp_path: Path) -> None:
+    text = "The loss value printed in the log is the current step, and the metric is the average value.\n"
+    for e in range(1, 4):
+        text += f"Epoch {e}/3\n"
+        text += "".join(f"step  {s}/30 - loss: {3.5 - e - s / 100:.4f} - acc: 0.{e}{s // 10} - 91ms/step\n" for s in (10, 20, 30))
+        text += "Eval begin...\n"
+        text += "".join(f"step {s}/20 - loss: {4 - e}.{s} - acc: 0.{e}5 - 8ms/step\n" for s in (10, 20))
+        text += "Eval samples: 10000\n"
+    run = run_of(tmp_path, text)
+    assert run.formats == ("Paddle Model.fit console",)
+    assert run.series["train/loss"].values.tolist() == [2.4, 2.3, 2.2, 1.4, 1.3, 1.2, 0.4, 0.3, 0.2]
+    assert run.series["val/loss"].values.tolist() == [3.20, 2.20, 1.20]
+    assert run.series["val/accuracy"].values.tolist() == [0.15, 0.25, 0.35]

@@ -198,7 +198,7 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     ('center_regl1', 'unknown')
     """
     words = _words(raw)
-    found: Split | None = _SPLITS.get(split or "") or ("train" if _OF_TRAINING.match(raw) else None)
+    found: Split | None = "train" if _OF_TRAINING.match(raw) else _SPLITS.get(split or "")
     rest: list[str] = []
     cut = False  # only the first word that names a split is one; "test_coco_eval_bbox" keeps its "eval"
     for word in words:

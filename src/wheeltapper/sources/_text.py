@@ -74,6 +74,10 @@ def encoding_of(data: bytes) -> str:
     if data.startswith(codecs.BOM_UTF16_BE):
         return "utf-16-be"
     head = data[:4096]
+    if head.startswith(bytes(16)):  # a log cut or rotated while it was written begins with a hole
+        head = data.lstrip(b"\x00")[:4096]
+        if not head:
+            return ""
     if b"\x00" in head:
         even, odd = head[::2].count(0), head[1::2].count(0)
         if odd > 0.7 * len(head[1::2]) and even == 0:
@@ -162,7 +166,11 @@ _TOKEN = re.compile(
     r"|\(\w+ pid=\d+(?:, ip=[\d.]+)?\)"
     rf"|\[?(?P<time>{_DATE}|{_US_DATE})(?:\s+(?P<name1>[\w.]+)\]:?|\])?"
     r"|\[\d\d:\d\d:\d\d\]|\d+:\d\d:\d\d(?= - )"
-    rf"|\[?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
+    r"|\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?= ?[-:] )"  # a year of two digits: BasicSR at first, KAIR
+    r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ [\w./-]+:\d+\]"  # glog and absl
+    r"|\[[\w.-]+\](?= \d{4}-\d\d-\d\d )|\(\w+:\d+\)(?= [A-Z]+: )"  # ESPnet: the host, the place in the code
+    r"|(?:\[ {0,30}[\w.]+\]|[\w.]+)\[line: ?\d+\]"
+    rf"|:?(?:\[ {{0,9}})?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
     r"|[-|:](?=\s)|\|"
     r"|(?P<name3>[A-Za-z_][\w.]*)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
     r"|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"

@@ -23,15 +23,15 @@ from wheeltapper.sources.record import Fact, Reading, Window
 FORMAT = "BasicSR / traiNNer-redux / neosr log"
 
 _HEADER = re.compile(
-    r"^(?:\[[^\]\[]*\]\s*)?\[\s*epoch:\s*(?P<epoch>[\d,]*\d)\s*(?:,|\]\s*\[)\s*iter:\s*(?P<iter>[\d,]*\d)"
+    r"^(?:\[[^\]\[]*\]\s*)?[\[<]\s*epoch:\s*(?P<epoch>[\d,]*\d)\s*(?:,|\]\s*\[)\s*iter:\s*(?P<iter>[\d,]*\d)"
 )
-_ANY_ROW = re.compile(r"\[\s*epoch:\s*[\d,]+\s*(?:,|\]\s*\[)\s*iter:\s*[\d,]+")
+_ANY_ROW = re.compile(r"[\[<]\s*epoch:\s*[\d,]+\s*(?:,|\]\s*\[)\s*iter:\s*[\d,]+")
 _LR = re.compile(rf"\blr:\s*\(?\s*(?P<value>{NUMBER})")
 _MORE_LR = re.compile(rf"\s*,\s*(?P<value>{NUMBER})(?=\s*[,)])")
 _TIME = re.compile(rf"time \(data\):\s*(?P<time>{NUMBER})\s*\(\s*(?P<data>{NUMBER})\s*\)")
 _PAIR = re.compile(
     rf"(?P<name>[A-Za-z_][\w./-]*(?: VRAM)?):\s*(?P<value>{NUMBER})(?:\s*(?P<unit>it/s|GB|MB|ms|%))?(?=[\s,\]]|$)"
-)
+)  # the first BasicSR wrote "<epoch:  2, iter:   1,200, lr:2.0e-04> l_g_pix: 3.1e-02"
 _BLOCK = re.compile(r"^Validation\s+(?:on\s+)?(?P<about>\[?[^\s\[\]][^\n]*?\]?)\s*$")
 _METRIC = re.compile(
     rf"^\s*#\s*(?P<name>[\w./-]+)\s*:\s*(?P<value>{NUMBER})"

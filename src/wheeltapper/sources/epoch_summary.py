@@ -33,7 +33,7 @@ _KERAS = re.compile(
 )
 _KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
 _BLOCK = re.compile(
-    r"^\W*(?!.*\b(?:batches|samples|images|set|size|steps|examples)\b)"
+    r"^\W{0,40}(?!.*\b(?:batches|samples|images|set|size|steps|examples)\b)"
     rf"(?:Train(?:ing)?|Val(?:id(?:ation)?)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*|\s+[-–]\s.*)?$"
 )
 _SURE = re.compile(

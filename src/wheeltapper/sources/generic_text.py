@@ -1,13 +1,14 @@
 """Any text log: the shape of a row is learnt from its repetition.
 
-A line counts as a row if at least five lines of the file have the same named numbers in the same order. Its
-place is the step, iteration or epoch on the line, else the nearest one before, else its number in the file.
+A line counts as a row if at least five lines of the file have the same named numbers in the same order; three
+are enough if they state a place and a loss, and one if it states a learning rate as well. Its place is the step, iteration or epoch on the line, else the nearest one before, else its number in the file.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +29,7 @@ from wheeltapper.sources import (
     nanogpt,
     nnunet,
     paddle,
+    paddle_hapi,
     sedd,
     stylegan_ticks,
     suits,
@@ -36,8 +38,8 @@ from wheeltapper.sources import (
 from wheeltapper.sources._bars import BAR, bar_row
 from wheeltapper.sources._lines import LineFeed
 from wheeltapper.sources._log import is_numbered, read_log
-from wheeltapper.sources._pairs import loose_pairs, place_of
-from wheeltapper.sources._rows import Row, RowReader
+from wheeltapper.sources._pairs import SCORE, loose_pairs, place_of, plain
+from wheeltapper.sources._rows import Field, Row, RowReader
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import head_text, prefix_of
 from wheeltapper.sources.record import Reading
@@ -46,9 +48,12 @@ FORMAT = "text log (line shape learnt)"
 
 KNOWN = (
     basicsr, cyclegan, darknet, edm_prior, epoch_summary, fairseq, gluoncv, megatron, meters, mlperf, nanogpt,
-    nnunet, paddle, sedd, stylegan_ticks, yolo_console,
+    nnunet, paddle, paddle_hapi, sedd, stylegan_ticks, yolo_console,
 )  # fmt: skip
 LEAST = 5  # lines of one shape; fewer may be talk
+LEAST_PLACED = 3  # "step 70: loss = 0.24" is no talk; twice it may still be "best at epoch 7, loss 0.24"
+_ON_STEPS = {"lr", "learning_rate", "speed", "ips", "batch_cost"}
+_LOSS = re.compile(r"value:(?:\w+[ _/])*loss$", re.I)
 _NOT_LOGS = {
     ".py", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".tsv", ".html", ".ipynb", ".sh", ".toml", ".xml",
     ".cfg", ".ini", ".js", ".c", ".h", ".cpp", ".cu", ".rst", ".tex", ".svg", ".css", ".slurm", ".sbatch", ".lock",
@@ -72,7 +77,7 @@ def sniff(head: Head) -> float:
         if row is not None and row.fields:
             names = _names(row)
             seen[names] += 1
-            if seen[names] >= LEAST:
+            if seen[names] >= _least(names):
                 return 0.3
     return 0.15 if head.path.suffix.lower() in (".log", ".out", ".err", ".txt", "") else 0.05
 
@@ -142,7 +147,15 @@ class _Shapes:
         for table in self._rows.tables.values() if self._rows else ():
             names = tuple(f"{f.role}:{f.name}" for f in table.fields if f.role not in ("time", "rank"))
             count[names] += len(table.lines)
-        return {names for names, n in count.items() if n >= LEAST}
+        return {names for names, n in count.items() if n >= _least(names)}
+
+
+def _least(names: tuple[str, ...]) -> int:
+    """How many lines of this shape make rows."""
+    placed = any(name.startswith(("epoch:", "step:")) for name in names)
+    if not placed or not any(_LOSS.match(name) for name in names):
+        return LEAST
+    return 1 if "value:learning_rate" in names or "value:lr" in names else LEAST_PLACED
 
 
 def _names(row: Row) -> tuple[str, ...]:
@@ -155,6 +168,7 @@ def explain(body: str, _line: int) -> Row | None:
         return None
     if _SETTING.match(body):
         return None
+    body = plain(body)
     if "overflow" in body.lower():  # a skipped step tells itself in words: an event
         return None
     if "%|" in body and BAR.search(body):
@@ -164,4 +178,12 @@ def explain(body: str, _line: int) -> Row | None:
     if not any(f.role == "value" for f in fields):
         # "Epoch 3" alone still places the lines after it.
         return Row(tuple(fields)) if place and len(body) < 80 else None
-    return Row(tuple(sorted(fields, key=lambda f: f.start)))
+    return Row(tuple(sorted(_of_training(fields), key=lambda f: f.start)))
+
+
+def _of_training(fields: list[Field]) -> list[Field]:
+    """A score on the row of a training step, beside its loss and its rate or speed, is of the batch trained on."""
+    names = {f.name.lower() for f in fields if f.role == "value" and f.split is None}
+    if not any(f.role in ("step", "inner") for f in fields) or "loss" not in names or not names & _ON_STEPS:
+        return fields
+    return [replace(f, split="train") if f.split is None and SCORE.search(f.name) else f for f in fields]

@@ -31,6 +31,8 @@ def sniff(head: Head) -> float:
     text = head_text(head)
     if re.search(r"Pseudo dice|Average global foreground Dice", text):
         return 0.95
+    if re.search(r"^.*train loss : ", text, re.M) and "This epoch took " in text:  # version 1, before its first Dice
+        return 0.9
     return 0.85 if _SNIFF.search(text) and re.search(r"[Ee]poch:?\s+\d+\s*$", text, re.M) else 0.0
 
 
