@@ -25,7 +25,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
-from wheeltapper.remedy.case_file import add_attempt, cases_of, followed, load_case, planned
+from wheeltapper.remedy.case_file import add_attempt, case_path, cases_of, followed, load_case, planned
 from wheeltapper.remedy.files import write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
@@ -218,7 +218,7 @@ def trial(folder: Where, *, case: Where | None = None) -> Trial:
     found = read_trial(Path(folder))
     if case is not None:
         target = Path(case)
-        file = target / CASE if target.is_dir() or not target.suffix else target
+        file = target / CASE if not target.exists() and not target.suffix else case_path(target)
         add_attempt(file, tried_in(found, _today()), found.plan.name)
     return found
 

@@ -34,15 +34,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("path", metavar="RUN", help="a file or the folder of one run")
     parser.add_argument(
-        "--option", choices=("A", "B", "C"), help="A best checkpoint, B train again (default), C resume"
+        "--option", choices=("A", "B", "C"), help="A use a checkpoint, B train again (default), C resume"
     )
     parser.add_argument("-o", "--out", metavar="DIR", help="folder to write to (default: NAME-fix)")
     parser.add_argument("--dry-run", action="store_true", help="show the diff only; write nothing")
     parser.add_argument(
-        "--keep", action="append", default=[], metavar="KNOB", help="a setting that stays as it is (may be repeated)"
+        "--keep", action="append", default=[], metavar="KNOB", help="a setting that stays as it is: a knob, an area or your own key (may be repeated)"
     )
     parser.add_argument("--try", dest="wanted", metavar="CAUSE", help="try a cause that is only suspected")
-    parser.add_argument("--case", metavar="CASE", help="case.json, or its folder, of earlier attempts at this run")
+    parser.add_argument("--case", metavar="CASE", help="the earlier attempts at this run: the folder of a fix, or its case.json")
     parser.add_argument("--run", metavar="NAME", dest="name", help="which run, where RUN holds several")
     parser.add_argument("--json", action="store_true", help="JSON, as report/schema/fix.json describes it")
     add_look_options(parser, output=False)

@@ -21,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "lessons", help="what was tried in a case, and what came of it", description=DESCRIPTION, epilog=EXAMPLES
     )
-    parser.add_argument("case", nargs="?", default=".", metavar="CASE", help="case.json or its folder (default: here)")
+    parser.add_argument("case", nargs="?", default=".", metavar="CASE", help="the folder of a fix, or its case.json (default: here)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="JSON, as report/schema/lessons.json describes it")
     how.add_argument("--markdown", action="store_true", help="as Markdown")

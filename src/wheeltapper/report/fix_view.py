@@ -198,7 +198,7 @@ def _issue(t: Treatment, letter: str | None) -> IssueView:
         for e in t.edits
     )
     return IssueView(
-        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability), t.how, _how_words(t, letter),
+        clean(t.cause, 60), clean(t.title), "proved" if t.proved else percent(t.probability).replace(" ", ""), t.how, _how_words(t, letter),
         clean(t.remedy.text, 800), clean(t.remedy.predicts), shown, places_of(t.places), clean(t.trial, 800),
     )  # fmt: skip
 

@@ -30,11 +30,11 @@ OUTCOME_STYLE = {"kept": "bold green", "broken": "bold red", "not yet": "bold ye
 
 
 def print_diff(view: FixView, out: Console) -> None:
-    """Only what would change."""
+    """Only what would change, and for what."""
     if not view.diffs:
         put(out, Text(view.headline, style="bold"), Text("No config would be changed."))
         return
-    put(out, *(part for diff in view.diffs for part in (Text(diff.file, style="dim"), _diff(diff))))
+    put(out, Text(view.headline, style="bold"), *(part for diff in view.diffs for part in (Text(diff.file, style="dim"), _diff(diff))))
     if view.notes:
         put(out, listed("•", view.notes))
 
