@@ -263,7 +263,8 @@ def test_numbers_in_quotes_in_brackets_and_after_wide_colons(tmp_path: Path) -> 
 
 def test_the_batch_of_an_epoch_without_a_word(tmp_path: Path) -> None:
     rows = [f"Epoch  6,   {50 * i}/  725; acc:   0.00; ppl:   {4 - 0.1 * i:.2f};" for i in range(1, 7)]
-    assert len(series(one(tmp_path, "\n".join(rows)), "ppl").values) == 6
+    found = run_of(tmp_path, "\n".join(rows)).series
+    assert len(found["train/perplexity"]) == len(found["train/accuracy"]) == 6
     rows = [f"(trainer:737) INFO: 1epoch:train:{1000 * i + 1}-{1000 * i + 1000}batch: loss={250 - i}, acc=0.{i}" for i in range(5)]
     assert series(one(tmp_path, "\n".join(rows)), "loss").split == "train"
 

@@ -37,7 +37,7 @@ _HEADING = re.compile(
     r"(?: (?i:metrics?|results?|stats|scores?|set))*\s*[-:>|]+\s+(?=[A-Za-z_])"
     r"|\[(?P<boxed>(?i:train|valid|val|test|eval))\](?= [A-Za-z_])"
 )
-SCORE = re.compile(r"(?:^|[_ /])(?:m?iou|dice|f1|precision|recall|auc|psnr|ssim|acc|accuracy|top\d)(?:$|[_ /])", re.I)
+SCORE = re.compile(r"(?:^|[_ /])(?:m?iou|dice|f1|precision|recall|auc|psnr|ssim|acc|accuracy|top\d|ppl|perplexity)(?:$|[_ /])", re.I)
 _VERBS = ("is", "was", "of", "at")
 _FILLER = ("at", "the", "and", "with", "for", "of", "in", "on", "to", "is", "after", "from", "current", "avg", "info")
 
@@ -116,6 +116,11 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
         alike = [replace(f, split=out[first].split, window="eval") if _scores(f) else f for f in out[first:]]
         out[first:] = alike
     return out
+
+
+def of_batches(fields: list[Field]) -> list[Field]:
+    """Scores without a split on the row of a batch are of training: batches of a validation are named as such."""
+    return [replace(f, split="train") if _scores(f) else f for f in fields]
 
 
 def _scores(spec: Field) -> bool:

@@ -15,7 +15,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._bars import bar_row
 from wheeltapper.sources._fields import field_of, has_rows
 from wheeltapper.sources._log import read_log
-from wheeltapper.sources._pairs import loose_pairs, place_of
+from wheeltapper.sources._pairs import loose_pairs, of_batches, place_of
 from wheeltapper.sources._rows import Row
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
@@ -80,6 +80,8 @@ def explain(body: str, _line: int) -> Row | None:
                 place.append(field_of(head, "epochs", role="total_epochs"))
         fields = loose_pairs(body, head.end(), place)
         inside = any(f.role in ("inner", "step") for f in place)
+        if any(f.role == "inner" for f in place):
+            fields = of_batches(fields)
         fields = [replace(f, window=f.window or (None if inside or f.split is None else "epoch")) for f in fields]
         if fields or len(body) < 60:
             return Row(tuple(sorted((*place, *fields), key=lambda f: f.start)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +37,7 @@ from wheeltapper.sources import (
 from wheeltapper.sources._bars import BAR, bar_row
 from wheeltapper.sources._lines import LineFeed
 from wheeltapper.sources._log import is_numbered, read_log
-from wheeltapper.sources._pairs import SCORE, loose_pairs, place_of, plain
+from wheeltapper.sources._pairs import loose_pairs, of_batches, place_of, plain
 from wheeltapper.sources._rows import Field, Row, RowReader
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import head_text, prefix_of
@@ -182,8 +181,10 @@ def explain(body: str, _line: int) -> Row | None:
 
 
 def _of_training(fields: list[Field]) -> list[Field]:
-    """A score on the row of a training step, beside its loss and its rate or speed, is of the batch trained on."""
+    """The row of a training step: it has the batch of an epoch, or a loss beside the rate or the speed."""
+    if any(f.role == "inner" for f in fields):
+        return of_batches(fields)
     names = {f.name.lower() for f in fields if f.role == "value" and f.split is None}
-    if not any(f.role in ("step", "inner") for f in fields) or "loss" not in names or not names & _ON_STEPS:
+    if not any(f.role == "step" for f in fields) or "loss" not in names or not names & _ON_STEPS:
         return fields
-    return [replace(f, split="train") if f.split is None and SCORE.search(f.name) else f for f in fields]
+    return of_batches(fields)
