@@ -123,6 +123,7 @@ def test_ranks_in_different_moods_keep_and_restore_the_same(told: list[dict[str,
     zero, one = (rank["moods"] for rank in told)
     assert zero == one
     assert [action for action, _, _ in zero["actions"]] == ["rollback", "rollback"]
+    assert zero["world"] == 2  # also found inside torch.compile
     assert zero["used"] == 3  # the rank that remembers a recovery speaks for both
     assert zero["passive"] is None
 

@@ -61,6 +61,8 @@ def find(model: Any, process_group: Any = None) -> Ranks:
     alone = process_group is False or world < 2
     if alone or (process_group is not None and dist.get_world_size(process_group) < 2):
         return Ranks(rank)
+    while hasattr(model, "_orig_mod"):  # compiled, around the wrapping
+        model = model._orig_mod
     split = next((p for p in model.parameters() if hasattr(p, "device_mesh")), None)
     sharded = split is not None or old_sharding(model)
     group = process_group
