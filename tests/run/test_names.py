@@ -86,6 +86,7 @@ def test_names_met_in_public_logs() -> None:
     assert meaning_of("Loss is").quantity == "loss"
     assert meaning_of("IS").quantity == "inception_score"
     assert meaning_of("mean 100 episode reward").part is None
+    assert (meaning_of("L1").quantity, meaning_of("L1").split) == ("loss", "train")
 
 
 def test_a_score_on_held_out_data_is_no_return() -> None:

@@ -225,6 +225,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
+    if raw == "L1":  # EDSR prints the loss by its kind: "[1600/16000] [L1: 5.9633]"
+        return Meaning("loss", found or "train", "l1", unit, "down", window)
     known = _look_up(rest, found, unit, window)
     if known.quantity is None and known.better == "unknown" and _LOSS_TAIL.search(raw):
         return Meaning("loss", found or "train", "_".join(rest), unit, "down", window)
