@@ -2,11 +2,9 @@
 
 One model and one optimizer per configuration. The guard and nothing take turns in segments of a few steps, in pairs of
 random order, with no pause between them; every step is timed by events of the device. So a slow host, heat and
-neighbours meet both of a pair. The figure is the median over the pairs of guarded / plain, each segment standing by the
-median of its steps: a host that delays single steps by more than the guard costs would else need thousands of pairs.
-Its 95 % interval is by bootstrap over the pairs; a goal is met where the interval ends below it, missed where it begins
-above it, and otherwise not decided. Beside it stand the ratio of the sums (all delays in it), and that of the quick steps
-(the lower quintile of each arm's). The control is the same arithmetic on plain against plain. The process keeps to a few
+neighbours meet both of a pair: a host that changes its speed by a fifth every few steps asks for short segments and
+many pairs. The figure is the median over the pairs of guarded / plain. Its 95 % interval is by bootstrap over the pairs; a goal is met where the interval ends below it, missed where it begins
+above it, and otherwise not decided. Beside it stands that of the quick steps (the lower quintile of each arm's). The control is the same arithmetic on plain against plain. The process keeps to a few
 cores, so that its threads stay where they are; the steps' times are written out with --raw.
 
 Beside it two figures without noise: the device time of the guard's own kernels over that of a plain step (profiler),
@@ -45,7 +43,7 @@ from guard_models import Training
 
 from wheeltapper.guard import Guard
 
-SEGMENT = 5  # steps
+SEGMENT = 2  # steps
 CORES = 6  # the main thread, autograd's, the driver's
 EVERY = 100  # steps between looks, the guard's default
 GOALS = {"guard": 0.01, f"guard + tensors every {EVERY}": 0.02}  # issue 7
@@ -190,7 +188,7 @@ def pairs(t: Training, arm: Callable[[], Any], seconds: float, least: int, rng: 
     gc.disable()
     try:
         while len(found) < least or time.perf_counter() - begun < seconds:
-            orders = [rng.random() < 0.5 for _ in range(8)]
+            orders = [rng.random() < 0.5 for _ in range(24)]
             segment(t, nothing, 2)
             clock.mark()
             for swapped in orders:
@@ -472,13 +470,14 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=350.0, help="seconds for everything")
     parser.add_argument("--quick", action="store_true", help="small models, no torch.compile")
     parser.add_argument("--models", default="resnet,gpt")
+    parser.add_argument("--modes", default="eager,compiled")
     parser.add_argument("--alone", action="store_true", help="only the guard, without the other instruments")
     parser.add_argument("--raw", help="a file for the times of all steps")
     args = parser.parse_args()
     if hasattr(os, "sched_setaffinity") and args.device == "cuda":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-CORES:])
     small = args.quick or args.device == "cpu"
-    modes = [False] if small else [False, True]
+    modes = [False] if small else [mode == "compiled" for mode in args.modes.split(",")]
     if args.device == "cpu":
         torch.set_num_threads(1)
     deadline = time.perf_counter() + args.budget

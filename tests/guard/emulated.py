@@ -102,3 +102,8 @@ def on_the_cpu(monkeypatch: Any) -> Driver:
     monkeypatch.setattr(fused.Fused, "_start", lambda _, launch: launch(0))
     monkeypatch.setattr(fused, "build", lambda *args: fused.Fused(kernels, *args))
     return kernels.driver
+
+
+def as_on_a_device(guard: Any) -> None:
+    """The order of things that a guard on CUDA keeps under policy="watch"."""
+    guard._once = guard.policy == "watch"

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-from emulated import on_the_cpu  # noqa: E402
+from emulated import as_on_a_device, on_the_cpu  # noqa: E402
 
 from wheeltapper.guard import Guard, fused  # noqa: E402
 from wheeltapper.guard.measure import Meter  # noqa: E402
@@ -162,6 +162,8 @@ def train(device: Any, guarded: bool, steps: int = 9, policy: str = "watch", poi
     ]
     optimizer = torch.optim.AdamW(groups, lr=1e-2)
     guard = Guard(model, optimizer, every=4, clip_norm=1.0, policy=policy) if guarded else None
+    if guard:
+        as_on_a_device(guard)
     for k in range(steps):
         optimizer.zero_grad()
         for _ in range(2):
@@ -218,6 +220,7 @@ def test_what_the_kernels_cannot_read_goes_by_torch(device: Any, caplog: pytest.
     params = [*table.parameters(), *head.parameters()]
     optimizer = torch.optim.SGD(params, lr=0.1)
     guard = Guard(nn.ModuleList([table, head]), optimizer, every=100)
+    as_on_a_device(guard)
     assert guard._meter.fused is not None
     norms = []
     with caplog.at_level(logging.INFO, logger="wheeltapper.guard"):

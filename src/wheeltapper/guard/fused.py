@@ -260,6 +260,9 @@ class Moves:
 
     def _place(self) -> bool:
         """Where the weights lie now. If they are of another kind too, the next look makes the sample anew."""
+        now = list(map(ADDRESS, self._params))
+        if now == self._at:
+            return True
         self._versions, self._at = [], []
         try:
             fit(self._params, self._kinds, self._fused.device)
@@ -267,8 +270,8 @@ class Moves:
             return False
         if [p.numel() for p in self._params] != self._sizes:
             return False
-        self._at = list(map(ADDRESS, self._params))
-        ctypes.memmove(self._table, array("Q", self._at).tobytes(), 8 * len(self._at))
+        self._at = now
+        ctypes.memmove(self._table, array("Q", now).tobytes(), 8 * len(now))
         return True
 
     def after(self) -> Any:

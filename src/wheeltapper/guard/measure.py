@@ -111,6 +111,7 @@ class Meter:
         self.sizes = np.array([max(local(p).numel(), 1) for p in params], dtype=np.float64)
         self.fused = None if self.sharded else fused.build(params, group_of, self.row, HEAD)
         self._all = Plan((), (), np.arange(len(params)), len(params), [], frozenset(), device)
+        self._found = Gradients([], self._all, None, self.fused)
         self.build_sample()
 
     @classmethod
@@ -138,7 +139,7 @@ class Meter:
         if self.fused is not None:
             try:
                 self.fused.gradients(grads)
-                return Gradients([], self._all, divisor, self.fused)
+                return self._found if divisor is None else Gradients([], self._all, divisor, self.fused)
             except Exception as error:  # of a kind the kernels cannot read; torch's calls can, or say why not
                 log.info("the guard measures by torch's own calls from here, which cost the host more: %s", error)
                 self.fused = None

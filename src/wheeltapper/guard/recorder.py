@@ -63,6 +63,7 @@ class Recorder:
 
     def keep(self, batch: Any) -> Any:
         """Hold on to the batch of the step that begins; returns it, so that it can stand in a loop."""
+        self.guard.prompt = True  # an incident must be told before its batch has gone
         self.batches.append((self.guard.tick, batch))
         return batch
 

@@ -34,6 +34,7 @@ class Row:
         self.weights: Any = None  # at a look, the sample of all weights before the step
         self.update: Any = None  # norms of change and weights, the weights' first or not
         self.weights_first = False
+        self.ready: Any = None  # what has taken the sample before the step, where guard.step saw to it
         self.scale: Any = None
         self.skip: Any = None  # the guard's own skip, decided on the device
         self.overflow: Any = None  # the scaler's verdict, where a fused optimizer reads it on the device
