@@ -257,7 +257,7 @@ def _risk(tried: Sequence[Treatment], code: Sequence[Treatment]) -> str:
     if tried:
         t = tried[0]
         return f"{t.cause} has {t.probability:.0%}: in {1 - t.probability:.0%} of such cases something else is the cause and this run fails too"
-    return "the whole length is trained before the last promise is known"
+    return "what else may be wrong shows only in the next run"
 
 
 def _proves(choice: Choice) -> str:
