@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from emulated import as_on_a_device, on_the_cpu  # noqa: E402
 from wheeltapper.guard import Guard, fused  # noqa: E402
 from wheeltapper.guard.measure import Meter  # noqa: E402
 from wheeltapper.guard.outbox import Outbox  # noqa: E402
+from wheeltapper.guard.recorder import Recorder  # noqa: E402
 
 nn = torch.nn
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
@@ -204,6 +206,80 @@ def test_a_guarded_training_by_both(device: Any, monkeypatch: pytest.MonkeyPatch
         for name in ("weight_rms", "grad_rms", "update_rms", "moved", "lag", "active"):
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-4, atol=1e-9, err_msg=name)
     assert np.isnan(ours.tensors[1].grad_rms).sum() == 2  # step 4: the side layer has no gradient
+
+
+def test_what_comes_between_guard_step_and_the_step(device: Any) -> None:
+    """The rate that the step used; weights loaded in between are no update; a closure called again is one step."""
+    torch.manual_seed(0)
+    model = nn.Linear(30, 20).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    guard = Guard(model, optimizer, every=100)
+    as_on_a_device(guard)
+    start = {k: v.clone() for k, v in model.state_dict().items()}
+    for k in range(6):
+        if k == 3:
+            model.load_state_dict({n: 7 * v for n, v in start.items()})
+        loss = model(torch.ones(4, 30, device=device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        guard.step(loss, batch_id=k)
+        optimizer.param_groups[0]["lr"] = 0.0 if k >= 2 else 0.01 * k
+        optimizer.step()
+    guard.close()
+    assert [r.lr for r in guard.history] == [(0.0,), (0.01,), (0.0,), (0.0,), (0.0,), (0.0,)]
+    assert [r.update_ratio > 0 for r in guard.history] == [False, True, False, False, False, False]
+
+
+def test_a_closure_called_many_times(device: Any) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(30, 1).to(device)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.05, max_iter=4)
+    x = torch.randn(64, 30, device=device)
+    ratios = {}
+    for once in (False, True):
+        torch.manual_seed(1)
+        model.reset_parameters()
+        optimizer.state.clear()
+        guard = Guard(model, optimizer, every=100)
+        if once:
+            as_on_a_device(guard)
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = (model(x) - 1).square().mean()
+            loss.backward()
+            guard.step(loss)  # noqa: B023
+            return loss
+
+        for _ in range(4):
+            optimizer.step(closure)
+        guard.close()
+        ratios[once] = [r.update_ratio for r in guard.history][1:]  # the first step is a look
+    assert len(ratios[True]) == 3
+    assert ratios[True] == pytest.approx(ratios[False], rel=1e-4)
+
+
+def test_read_four_at_a_time_unless_batches_are_kept(device: Any) -> None:
+    for kept, least in ((False, 4), (True, 1)):
+        model = nn.Linear(8, 2).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        guard = Guard(model, optimizer, every=100)
+        as_on_a_device(guard)
+        recorder = Recorder(guard)
+        counts = []
+        for _ in range(13):
+            x = torch.ones(4, 8, device=device)
+            loss = model(recorder.keep(x) if kept else x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            guard.step(loss)
+            optimizer.step()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            counts.append(len(guard.history))
+        assert max(b - a for a, b in pairwise(counts)) == least
+        guard.close()
+        assert [r.tick for r in guard.history] == list(range(13))
 
 
 @pytest.mark.parametrize("policy", ["skip", "rollback"])

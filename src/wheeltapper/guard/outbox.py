@@ -8,6 +8,7 @@ called with wait=True, at the guard's cadence.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +37,12 @@ class Outbox:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __del__(self) -> None:
+        # A kernel that is on its way to write a row must not find the memory in other hands.
+        with contextlib.suppress(Exception):
+            if self.kind == "cuda" and self._waiting:
+                self._waiting[-1][1].synchronize()
 
     def resize(self, length: int) -> None:
         """Rows have another length from now on."""
