@@ -88,3 +88,19 @@ def test_parts_of_a_loss_that_miss_a_row_are_summed(tmp_path: Path) -> None:
         rows.append(f"{i},{'' if i == 7 else box},{obj},{0.5 - 0.004 * i:.4f},{0.1 + 0.01 * i:.4f}")
     diagnosis = told(tmp_path, "\n".join(rows), "results.csv")
     assert diagnosis.verdict == "sound"
+
+
+def test_a_score_beside_both_losses_is_of_the_held_out_set(tmp_path: Path) -> None:
+    """fastai names no split for its metrics; Keras names none for those of training."""
+
+    def table(loss: str) -> str:
+        rows = [
+            f"{e},{0.8 * 0.9**e:.4f},{0.5 + 0.02 * e:.4f},{0.92 - 0.3 * 0.7**e:.4f},04:3{e % 10}" for e in range(20)
+        ]
+        return f"epoch,{loss},valid_loss,accuracy,time\n" + "\n".join(rows)
+
+    fastai = told(tmp_path, table("train_loss"), "history.csv")
+    assert "accuracy held its level" in " ".join(f.summary for f in fastai.findings)
+    assert fastai.verdict == "sound"
+    keras = told(tmp_path, table("loss"), "history.csv")
+    assert "accuracy held" not in " ".join(f.summary for f in keras.findings)

@@ -135,7 +135,11 @@ def _from_the_start(case: Case) -> list[Evidence]:
                 2.0, "the gradient is zero at the end: steps that large leave units behind that never answer", "dead"
             ),
         ]
-    return _beyond(case) or [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
+    high = _beyond(case)
+    train: Series | None = case.get("train_loss")
+    if train is not None and through(train, float(train.at[0])) == "falls":
+        return [*high, Evidence(-2.0, "the training loss falls from the first row to the last", "shape")]
+    return high or [Evidence(-2.0, "it never learned anything, rather than losing it", "shape")]
 
 
 def _beyond(case: Case) -> list[Evidence]:

@@ -154,12 +154,24 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
         for s in run.series.values()
         if s.quantity in rank and s.better in ("up", "down") and s.split is None and len(s) >= 2
     ]
+    # fastai's table: train_loss, valid_loss, accuracy. A score beside both losses is of the held-out set; beside Keras's
+    # bare "loss" it is of the training set.
+    whole = [s for s in run.series.values() if s.quantity == "loss" and not s.part]
+    named = [s for s in whole if s.split == "train" and "train" in s.raw.lower()]
+    tables = [s for s in whole if s.split == "val" and any(_same_rows(s, other) for other in named)]
     found = found or [
-        s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "error") and s.window == "eval"
+        s
+        for s in bare
+        if s.quantity in ("accuracy", "iou", "dice", "map", "error")
+        and (s.window == "eval" or any(_same_rows(s, table) for table in tables))
     ]
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))
+
+
+def _same_rows(a: Series, b: Series) -> bool:
+    return a.clock == b.clock and len(a) == len(b) and bool(np.array_equal(a.lines, b.lines)) and a.files == b.files
 
 
 def speaks(fallen: Iterable[tuple[Series, float]], scores: Iterable[Series], task: Task | None = None) -> bool:

@@ -64,6 +64,7 @@ FAULTS = (
         text="T_max covers half of the run, so the LR climbs back up",
     ),
     Fault(
+        seen="twin",  # many sound runs keep their rate: what that costs here only the twin shows
         id="no-schedule", cause="schedule-never-decays", knob="scheduler", harm="quality",
         needs=ONECYCLE, change=put(scheduler="none"), text="no schedule: the LR stays at its peak to the end",
     ),
