@@ -91,6 +91,17 @@ def test_back_but_later_is_partial(plan: Plan) -> None:
     assert "later" in result.issues[0].why
 
 
+def test_an_onset_on_another_clock_is_moved_before_it_is_compared(plan: Plan) -> None:
+    """The new run counts steps, ten to an epoch: step 120 is epoch 12, and no later than it was."""
+    epochs = run(60, 12, lr=0.0006)
+    series = {
+        name: replace(s, clock="step", at=10 * s.at, clocks={"epoch": s.at.copy()}) for name, s in epochs.series.items()
+    }  # fmt: skip
+    result = followed(replace(epochs, series=series), plan)
+    assert status(result) == "REFUTED"
+    assert "there again at 12 (in the old run at 12)" in result.issues[0].why
+
+
 def test_back_at_the_same_place_but_better_is_partial(plan: Plan) -> None:
     """It collapses again, to a fifth of the way up instead of chance: the direction is right."""
     result = followed(run(60, 12, lr=0.0006, back=0.2), plan)

@@ -24,6 +24,7 @@ from wheeltapper.remedy.options import from_start
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
 from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
 from wheeltapper.run.model import Run
+from wheeltapper.run.onsets import moved
 from wheeltapper.signals import Signals
 
 Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]
@@ -276,19 +277,22 @@ def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, st
         was = "" if sign.onset is None else f" (it was there from {sign.onset:,.10g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
     if sign.id == "crashed" and sign.by is not None and reach > (1 + SAME_PLACE) * sign.by:
-        return "PARTIAL", f"it crashed later: at {reach:,.10g}, then at {sign.by:,.10g}"
-    if again.onset is None or sign.onset is None:
+        return "PARTIAL", f"it crashed later: at {reach:,.10g}, in the old run at {sign.by:,.10g}"
+    onset = None if again.onset is None or sign.clock is None else moved(run, again, again.onset, sign.clock)
+    if onset is None or sign.onset is None:
         return _refuted(new, f"{name} is there again: {again.summary}")
-    early = sign.by is not None and reach < sign.by and again.onset >= sign.onset
+    early = sign.by is not None and reach < sign.by and onset >= sign.onset
     if early and from_start(run, again):
         return "NOT YET", f"{name} so far, at {spot}; it can be told at {sign.by:,.10g}"
-    if again.onset > (1 + SAME_PLACE) * sign.onset and not from_start(run, again):
-        return "PARTIAL", f"{name} comes later: at {again.onset:,.10g}, then at {sign.onset:,.10g}"
+    if onset > (1 + SAME_PLACE) * sign.onset and not from_start(run, again):
+        return "PARTIAL", f"{name} comes later: at {onset:,.10g}, in the old run at {sign.onset:,.10g}"
     before = next((level for level in new.plan.levels if level.series == sign.series), None)
     answer = None if before is None else than(run, before)
     if answer is not None and answer[0] == "better":
-        return "PARTIAL", f"{name} is there again at {again.onset:,.10g}, but weaker: {answer[1]}"
-    return _refuted(new, f"{name} is there again at {again.onset:,.10g} (then {sign.onset:,.10g}): {again.summary}")
+        return "PARTIAL", f"{name} is there again at {onset:,.10g}, but weaker: {answer[1]}"
+    return _refuted(
+        new, f"{name} is there again at {onset:,.10g} (in the old run at {sign.onset:,.10g}): {again.summary}"
+    )
 
 
 def _refuted(new: _Seen, why: str) -> tuple[Status, str]:
