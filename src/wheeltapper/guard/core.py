@@ -25,7 +25,7 @@ from wheeltapper.guard.activations import Activations, chosen, compiled
 from wheeltapper.guard.acts import Actor
 from wheeltapper.guard.closure import before
 from wheeltapper.guard.disk import Journal
-from wheeltapper.guard.judge import Alarm, Judge, listed
+from wheeltapper.guard.judge import Alarm, Judge
 from wheeltapper.guard.measure import Meter, memory
 from wheeltapper.guard.meeting import attend, meet, met
 from wheeltapper.guard.outbox import Outbox
@@ -146,7 +146,7 @@ class Guard:
         incident: Callable[[Incident], None] | None = None,
         boundary: Callable[[int], None] | None = None,
     ) -> None:
-        """Be told of every record, in order. On a GPU a step is told one or two steps after it was made.
+        """Be told of every record, in order. On CUDA a step is told up to six steps after it was made (docs/guard.md).
         `boundary` is called with the tick right after each optimizer step, before the next batch: the place to note
         random states. A listener that raises is reported once and not called again."""
         for kind, call in (("step", step), ("tensors", tensors), ("incident", incident), ("boundary", boundary)):
@@ -283,14 +283,7 @@ class Guard:
         self._journal.write(
             "start", policy=self.policy, step=self.at, rank=self.rank, world=self._ranks.world, used=self._actor.used
         )
-        if self._actor.spent:
-            text = f"All {self._actor.limit} recoveries of this run were used before; the guard only watches."
-            verdict.alarm(self, Alarm("limit", text, "warning", self.at, {"used": self._actor.used}), self.tick)
-        owned = {id(p) for p in self._meter.params}
-        missing = [n for n, p in unwrapped(self.model).named_parameters() if p.requires_grad and id(p) not in owned]
-        if missing:
-            text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
-            verdict.alarm(self, Alarm("not-optimized", text, "warning", self.at, {"names": missing[:64]}), self.tick)
+        verdict.begin(self)
 
     def _request(self, wanted: Activations) -> None:
         """Activations are to be measured: from the first step on, unless the model is compiled."""
@@ -335,7 +328,7 @@ class Guard:
             self._drain()
             if self._actor.due() and self._ranks.group is None:
                 verdict.act(self, self._actor.want)
-                self._spoil_step()
+                verdict.spoil(self._meter.params)
         row = self._row()
         row.add(loss, batch_id)
         row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
@@ -368,12 +361,6 @@ class Guard:
             self._meter.moves.before()
         if self.policy == "skip" and (not self._actor.spent or self._ranks.group is not None):
             self._actor.hold(row, self._meter.params, self._judge.norm_limit())
-
-    def _spoil_step(self) -> None:
-        """After going back in the middle of an iteration: the gradients at hand belong to the state that was left.
-        One infinite gradient makes the scaler skip them, which it does without a trace."""
-        first = next(p for p in self._meter.params if p.grad is not None)
-        first.grad.fill_(float("inf"))
 
     def _after(self) -> None:
         self._actor.protect_buffers(None)

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheeltapper.guard.acts import Want
-from wheeltapper.guard.judge import Alarm
+from wheeltapper.guard.judge import Alarm, listed
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
+from wheeltapper.guard.snapshot import unwrapped
 
 if TYPE_CHECKING:
     from wheeltapper.guard.core import Guard
 
 AGAIN = 100  # steps before an alarm of the same kind is told again
+
+
+def begin(guard: Guard) -> None:
+    """What is known before the first step: recoveries that are used up, parameters that the optimizer does not have."""
+    if guard._actor.spent:
+        text = f"All {guard._actor.limit} recoveries of this run were used before; the guard only watches."
+        alarm(guard, Alarm("limit", text, "warning", guard.at, {"used": guard._actor.used}), guard.tick)
+    owned = {id(p) for p in guard._meter.params}
+    missing = [n for n, p in unwrapped(guard.model).named_parameters() if p.requires_grad and id(p) not in owned]
+    if missing:
+        text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
+        alarm(guard, Alarm("not-optimized", text, "warning", guard.at, {"names": missing[:64]}), guard.tick)
+
+
+def spoil(params: list[Any]) -> None:
+    """After going back in the middle of an iteration: the gradients at hand belong to the state that was left. One
+    infinite gradient makes the scaler skip them, which it does without a trace."""
+    next(p for p in params if p.grad is not None).grad.fill_(float("inf"))
 
 
 def take(guard: Guard, record: StepRecord) -> None:
