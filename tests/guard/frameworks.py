@@ -167,9 +167,11 @@ def accelerated(setup: Setup, options: dict[str, Any] | None, folder: Path) -> T
     AcceleratorState._reset_state(True)
     accelerator = Accelerator(
         cpu=setup.device == "cpu",
-        mixed_precision="no" if setup.precision == "fp32" else setup.precision,
+        mixed_precision="no" if setup.precision == "fp32" or halved(setup) else setup.precision,
         gradient_accumulation_steps=setup.parts,
     )
+    if halved(setup):
+        halve(accelerator)
     net: Any = Net(setup)
     optimizer: Any = made(setup, net.parameters())
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
@@ -197,6 +199,16 @@ def accelerated(setup: Setup, options: dict[str, Any] | None, folder: Path) -> T
     return trained(net, optimizer.optimizer, session.guard if session else None)
 
 
+def halved(setup: Setup) -> bool:
+    """Whether fp16 is asked for where accelerate and the Trainer refuse it, though torch has it."""
+    return setup.precision == "fp16" and setup.device == "cpu"
+
+
+def halve(accelerator: Any) -> None:
+    accelerator.native_amp, accelerator.scaler = True, torch.amp.GradScaler("cpu")
+    accelerator.state._mixed_precision = "fp16"
+
+
 # Hugging Face
 
 
@@ -211,7 +223,7 @@ def by_trainer(setup: Setup, options: dict[str, Any] | None, folder: Path, **set
         "output_dir": str(folder), "max_steps": setup.steps, "per_device_train_batch_size": 2, "report_to": [],
         "gradient_accumulation_steps": setup.parts, "use_cpu": setup.device == "cpu", "disable_tqdm": True,
         "save_strategy": "no", "eval_strategy": "steps", "eval_steps": 4, "logging_steps": 2, "seed": 4,
-        "bf16": setup.precision == "bf16", "fp16": setup.precision == "fp16", "learning_rate": 1e-2,
+        "bf16": setup.precision == "bf16", "fp16": setup.precision == "fp16" and not halved(setup), "learning_rate": 1e-2,
         "optim": "adamw_torch_fused" if setup.fused else "adamw_torch", "lr_scheduler_type": "cosine",
         "ddp_backend": torch.distributed.get_backend() if torch.distributed.is_initialized() else None,
         "dataloader_pin_memory": False,
@@ -222,6 +234,8 @@ def by_trainer(setup: Setup, options: dict[str, Any] | None, folder: Path, **set
     net = Net(setup)
     trainer = transformers.Trainer(model=net, args=args, train_dataset=data(48), eval_dataset=data(6))
     trainer.remove_callback(transformers.PrinterCallback)
+    if halved(setup):
+        halve(trainer.accelerator)
     callback: Any = None
     if options is not None and setup.how == "trainer":
         callback = guard_trainer(trainer, **options)
@@ -273,10 +287,17 @@ def by_lightning(setup: Setup, options: dict[str, Any] | None, folder: Path) -> 
         strategy = DDPStrategy(process_group_backend=torch.distributed.get_backend())
     callback = GuardCallback(**options) if options is not None else None
     module = Module()
+    precision: dict[str, Any] = {
+        "precision": {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}[setup.precision]
+    }
+    if halved(setup):
+        from lightning.pytorch.plugins import MixedPrecision
+
+        precision = {"plugins": [MixedPrecision("16-mixed", "cpu")]}
     trainer = lightning.Trainer(
         default_root_dir=str(folder), max_steps=setup.steps, logger=False, enable_checkpointing=False, devices=1,
         accelerator="gpu" if setup.device == "cuda" else "cpu", enable_progress_bar=False, enable_model_summary=False,
-        precision={"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}[setup.precision], strategy=strategy,
+        strategy=strategy, **precision,
         gradient_clip_val=None if setup.fused and setup.precision != "fp32" else 1.0,
         accumulate_grad_batches=setup.parts, callbacks=[callback] if callback else [],
         num_nodes=ranks(), val_check_interval=12,
