@@ -16,6 +16,7 @@ from loop import Loop  # noqa: E402
 from wheeltapper.errors import InputError  # noqa: E402
 from wheeltapper.guard import Guard, Stop, rng  # noqa: E402
 from wheeltapper.guard.judge import Alarm  # noqa: E402
+from wheeltapper.guard.ranks import Ranks  # noqa: E402
 
 STEPS = 300
 
@@ -355,3 +356,24 @@ def test_ranks_that_would_act_apart_are_refused(monkeypatch: pytest.MonkeyPatch)
             Guard(model, optimizer, policy=policy)
         assert Guard(model, optimizer, policy=policy, process_group=False).passive is None
     assert Guard(model, optimizer).passive is None
+
+
+def test_shards_are_judged_by_the_band_of_the_whole() -> None:
+    """Each rank knows the band of its own shards; of 64 ranks the whole norm is eight times as large, and no outlier."""
+
+    class Sixty4(Ranks):
+        def reduce(self, values: Any, how: str) -> Any:
+            assert how == "sum"
+            return values * self.world
+
+        def meeting_device(self, device: Any) -> Any:
+            return device
+
+    loop = Loop()
+    guard = loop.guard("skip")
+    actor = guard._actor
+    actor.ranks = Sixty4(0, 64, group=object(), sharded=True)
+    gradients = SimpleNamespace(total=lambda: torch.tensor(1.0), bad=lambda: torch.tensor(0.0))
+    assert float(actor.skip_flag(gradients, limit=5.0, scaler=False)) == 0
+    assert float(actor.skip_flag(gradients, limit=0.9, scaler=False)) == 1
+    assert float(actor.skips) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -114,6 +115,10 @@ def test_every_adapter_under_ddp(told: list[dict[str, Any]], how: str) -> None:
         assert seen["agree"] is True
         assert seen["actions"] == acted[policy]
         assert seen["finite"] is (policy != "stop")
+    # The schedule went back too: it stands where the steps made say. accelerate moves it on once for every rank.
+    at, whole = {"accelerate": (2, 50), "trainer": (1, 25), "callback": (1, 25)}.get(how, (1, 50))
+    rate = 0.5e-2 * (1 + math.cos(math.pi * at * zero["rollback"]["at"] / whole))
+    assert zero["rollback"]["rate"] == pytest.approx(rate, rel=1e-5)
     assert zero["watch"]["kinds"] == []
     assert zero["skip"]["kinds"] == ["nonfinite", "skipped"]
     assert zero["rollback"]["kinds"] == ["nonfinite", "weights", "rollback"]
