@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from wheeltapper.guard import fused, kernel
+from wheeltapper.guard.outbox import LIMIT
 
 DTYPES = {kind: dtype for dtype, kind in kernel.KINDS.items()}
 
@@ -95,11 +96,43 @@ class Kernels:
         self.driver = Driver()
         self.functions = {name: k + 1 for k, name in enumerate(kernel.NAMES)}
 
+    def mapped(self, host: int) -> int:
+        return host
+
+
+def start(_: Any, launch: Any, event: Any = None) -> None:
+    launch(0)
+    if event is not None:
+        event.recorded += 1
+
+
+class Event:
+    """Of a ring in ordinary memory; done when the test says so."""
+
+    done = True
+    recorded = 0
+
+    def query(self) -> bool:
+        return type(self).done
+
+    def synchronize(self) -> None:
+        type(self).done = True
+
+
+def with_a_ring(guard: Any) -> Any:
+    """Rows are written to memory in turn, as to the pinned memory of a CUDA device."""
+    box = guard._outbox
+    Event.done = True
+    box.kind, box.memory = "cuda", torch.zeros(LIMIT, len(guard._meter.row))
+    box._ring = [(row, Event()) for row in box.memory.numpy()]
+    box._events = [event for _, event in box._ring]
+    return box
+
 
 def on_the_cpu(monkeypatch: Any) -> Driver:
     """From now on guards on a CPU measure by the kernels, acted out."""
     kernels = Kernels()
-    monkeypatch.setattr(fused.Fused, "_start", lambda _, launch: launch(0))
+    monkeypatch.setattr(fused.Fused, "_start", start)
     monkeypatch.setattr(fused, "build", lambda *args: fused.Fused(kernels, *args))
     return kernels.driver
 

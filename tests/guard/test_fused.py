@@ -13,11 +13,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-from emulated import as_on_a_device, on_the_cpu  # noqa: E402
+from emulated import Event, as_on_a_device, on_the_cpu, with_a_ring  # noqa: E402
 
 from wheeltapper.guard import Guard, fused  # noqa: E402
 from wheeltapper.guard.measure import Meter  # noqa: E402
-from wheeltapper.guard.outbox import Outbox  # noqa: E402
+from wheeltapper.guard.outbox import LIMIT, Outbox  # noqa: E402
 from wheeltapper.guard.recorder import Recorder  # noqa: E402
 
 nn = torch.nn
@@ -280,6 +280,39 @@ def test_read_four_at_a_time_unless_batches_are_kept(device: Any) -> None:
         assert max(b - a for a, b in pairwise(counts)) == least
         guard.close()
         assert [r.tick for r in guard.history] == list(range(13))
+
+
+def test_rows_that_the_device_writes_to_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read when the device is done and not before; when it is too far behind rows are dropped and counted."""
+    on_the_cpu(monkeypatch)
+    torch.manual_seed(0)
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    guard = Guard(model, optimizer, every=10**9)
+    guard.tick = 1  # no look
+    as_on_a_device(guard)
+    box = with_a_ring(guard)
+
+    def train(steps: int) -> list[float]:
+        norms = []
+        for _ in range(steps):
+            loss = model(torch.randn(4, 8)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            norms.append(math.sqrt(sum(float(p.grad.square().sum()) for p in model.parameters())))
+            guard.step(loss)
+            optimizer.step()
+        return norms
+
+    norms = train(9)
+    assert [r.grad_norm for r in guard.history] == pytest.approx(norms[:8], rel=1e-5)
+    assert all(0 < r.update_ratio < 1 for r in guard.history)
+    Event.done = False
+    norms += train(LIMIT + 3)
+    assert (len(guard.history), len(box), guard.dropped) == (8, LIMIT, 4)
+    guard.close()
+    assert [r.grad_norm for r in guard.history] == pytest.approx(norms[:-4], rel=1e-5)
+    assert sum(event.recorded for event in box._events) == 9 + LIMIT - 1
 
 
 @pytest.mark.parametrize("policy", ["skip", "rollback"])

@@ -130,13 +130,17 @@ class Fused:
         self._finish = Launch(self.kernels, "wheeltapper_row", 0, [*self.moves.args, *self._numbers])
         return self.moves
 
-    def _start(self, launch: Launch) -> None:
+    def _start(self, launch: Launch, event: int | None = None) -> None:
+        """Launch on the current stream, and record an event after it. Stream 0 is that of the current device."""
         index, of = self._index, torch._C
-        if of._cuda_getDevice() == index:
-            launch(of._cuda_getCurrentRawStream(index))
+        if of._cuda_getDevice() != index:
+            with torch.cuda.device(index):
+                self._start(launch, event)
             return
-        with torch.cuda.device(index):
-            launch(of._cuda_getCurrentRawStream(index))
+        stream = of._cuda_getCurrentRawStream(index)
+        launch(stream)
+        if event is not None:
+            self.kernels.record(event, stream)
 
     def gradients(self, grads: list[Any]) -> None:
         """Sum the squares of these gradients; None where there is none. Raises for such as the kernels cannot read."""
@@ -177,13 +181,13 @@ class Fused:
         self._write(self.row.data_ptr(), False, self.count, NONE)
         return self.row[-self.count :].clone()
 
-    def _write(self, row: int, moved: bool, tensors: int, scalars: Sequence[Any]) -> None:
+    def _write(self, row: int, moved: bool, tensors: int, scalars: Sequence[Any], event: int | None = None) -> None:
         for place, scalar in zip(self._scalars, scalars, strict=True):
             place.value = 0 if scalar is None else scalar.data_ptr()
         sampled = len(self.moves) if moved else 0
         self._into.value, self.moves.sampled.value, self._finish.blocks = row, sampled, sampled + tensors
         if sampled + tensors:
-            self._start(self._finish)
+            self._start(self._finish, event)
 
     def send(self, scalars: list[Any], moved: bool, outbox: Outbox, what: Any) -> bool:
         """Write the row of a step and send it off; whether the move of the weights is in it. Scalars are float32 on the
@@ -197,12 +201,12 @@ class Fused:
             self._ring = (outbox.memory, self.kernels.mapped(outbox.memory.data_ptr()))
         at = outbox.take(what)
         if at is None:
-            self.gather()
+            if moved:
+                self.gather()
             return moved
         # Straight into the host's pinned memory: no copy is to be asked for.
         slot, event = at
-        self._write(self._ring[1] + slot * 4 * self._length, moved, self.count, scalars)
-        self.kernels.record(event, torch._C._cuda_getCurrentRawStream(self._index))
+        self._write(self._ring[1] + slot * 4 * self._length, moved, self.count, scalars, event)
         return moved
 
 

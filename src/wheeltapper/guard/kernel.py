@@ -223,6 +223,7 @@ class Kernels:
                 found = pointer()
                 check(self.driver.cuModuleGetFunction(ctypes.byref(found), self._module, name.encode()), name)
                 self.functions[name] = found
+            self.mapped(torch.empty(8, pin_memory=True).data_ptr())  # where the device cannot write there it fails here
 
     def mapped(self, host: int) -> int:
         """The address under which the device writes to pinned memory of the host."""
