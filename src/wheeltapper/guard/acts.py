@@ -64,10 +64,12 @@ class Actor:
         snapshots: int,
         cut: float,
         replay: bool,
+        early: bool = False,
     ) -> None:
         self.policy, self.parts, self.journal, self.ranks = policy, parts, journal, ranks
         self.limit = RECOVERIES[policy] if recoveries is None else recoveries
         self.used = min(journal.used(), self.limit)
+        self.triggers = TRIGGERS[policy] | ({"early"} if early and policy in ("cut", "rollback", "stop") else set())
         self.spent = self.limit <= self.used and policy != "watch"
         self.want: Want | None = None
         self.snapshot_every, self.cut, self.replay = snapshot_every, cut, replay
@@ -166,7 +168,7 @@ class Actor:
 
     def consider(self, alarm: Alarm, tick: int) -> None:
         """Take an alarm about the step at `tick` as a reason to act at the next boundary."""
-        if self.spent or self.want is not None or alarm.kind not in TRIGGERS[self.policy] or tick < self._quiet_from:
+        if self.spent or self.want is not None or alarm.kind not in self.triggers or tick < self._quiet_from:
             return
         self.want = Want(tick, alarm.text)
 

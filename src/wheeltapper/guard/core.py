@@ -25,6 +25,7 @@ from wheeltapper.guard.activations import Activations, chosen, compiled
 from wheeltapper.guard.acts import Actor
 from wheeltapper.guard.closure import before
 from wheeltapper.guard.disk import Journal
+from wheeltapper.guard.early import known
 from wheeltapper.guard.judge import Alarm, Judge
 from wheeltapper.guard.measure import Meter, memory
 from wheeltapper.guard.meeting import attend, meet, met
@@ -55,6 +56,7 @@ class Guard:
     snapshot_every, snapshots: how often the state is copied for rollback and stop, and how many copies are held.
     cut: what a cut multiplies the rates by. replay: a rollback also moves the loader back to the same batches.
     process_group: the ranks that train together, where the model's wrapping does not tell; False: this one alone.
+    early: also warn before the loss shows trouble; "act": a policy that acts takes the warning as a reason.
     activations: also measure what the modules put out, at the looks: True for all, or their names or patterns.
     """
 
@@ -77,6 +79,7 @@ class Guard:
         replay: bool = False,
         process_group: Any = None,
         activations: bool | str | Iterable[str] = False,
+        early: bool | str = True,
         history: int = 4096,
         start_step: int = 0,
     ) -> None:
@@ -91,7 +94,7 @@ class Guard:
         self.policy = policy
         self.run_dir = Path(run_dir) if run_dir is not None else None
         self.every = max(1, every)
-        self.clip_norm = clip_norm
+        self.clip_norm, self.early = clip_norm, early
         self.history: deque[StepRecord] = deque(maxlen=history)
         self.tensors: deque[TensorRecord] = deque(maxlen=64)
         self.incidents: list[Incident] = []
@@ -126,6 +129,7 @@ class Guard:
             "snapshots": snapshots,
             "cut": cut,
             "replay": replay,
+            "early": known(early) == "act",
         }
         self._activations = Activations(chosen(model, activations)) if activations else None
         self._guarded("starting", self._start)
@@ -157,7 +161,7 @@ class Guard:
         """Add an incident: to `incidents`, the log, the listeners."""
         self.incidents.append(incident)
         self._journal.write("incident", **incident.as_dict())
-        level = {"note": logging.INFO, "warning": logging.WARNING}.get(incident.severity, logging.ERROR)
+        level = {"note": logging.INFO, "early": logging.WARNING, "warning": logging.WARNING}.get(incident.severity, logging.ERROR)
         log.log(level, "step %d: %s", incident.step, incident.text)
         self._tell("incident", incident)
 
@@ -275,7 +279,7 @@ class Guard:
         self._cuda = self._meter.device.type == "cuda"
         self._once = self._cuda and self.policy == "watch"
         self._outbox = Outbox(self._meter.device, len(self._meter.row))
-        self._judge = Judge(self.names)
+        self._judge = Judge(self.names, early=bool(self.early))
         self._journal = Journal(self.run_dir, self.rank)
         self._actor = Actor(self.policy, self._parts(), self._journal, self._ranks, **self._options)
         if self._activations is not None:

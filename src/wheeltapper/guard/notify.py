@@ -23,7 +23,7 @@ from wheeltapper.guard.recorder import jsonable
 
 log = logging.getLogger("wheeltapper.guard")
 
-LEVELS = ("note", "warning", "error")
+LEVELS = ("note", "early", "warning", "error")
 WAITING = 64  # messages not yet sent; more at once is a storm, of which the first ones tell enough
 
 
@@ -42,7 +42,7 @@ class Notifier:
         webhook: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 5.0,
-        least: str = "warning",
+        least: str = "early",
         name: str | None = None,
     ) -> None:
         if least not in LEVELS:

@@ -75,7 +75,7 @@ class Incident:
     tick: int
     time: float
     text: str
-    severity: str = "warning"  # note, warning, error
+    severity: str = "warning"  # note, early, warning, error
     onset: int | None = None  # the first step it shows in, where that is earlier
     action: str | None = None  # skip, cut, rollback, stop; None: watched only
     facts: dict[str, Any] = field(default_factory=dict)
