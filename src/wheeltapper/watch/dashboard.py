@@ -39,7 +39,7 @@ from wheeltapper.watch.watcher import Watched, Watcher, main_series
 
 COLORS = {"sound": "#3fb950", "ill": "#f85149", "cannot-tell": "#d29922"}
 LIGHT_COLORS = {"sound": "#1a7f37", "ill": "#cf222e", "cannot-tell": "#9a6700"}
-KIND_STYLE = {"alarm": "ill", "crashed": "ill", "silent": "cannot-tell", "withdrawn": "sound", "finished": "sound", "target": "sound"}
+KIND_STYLE = {"alarm": "ill", "guard": "ill", "early": "cannot-tell", "crashed": "ill", "silent": "cannot-tell", "withdrawn": "sound", "finished": "sound", "target": "sound"}
 MOST_INCIDENTS = 200
 WIDE = 100  # columns below which the list of runs is narrow
 TWO_CHARTS = 26  # lines of screen below which one chart is shown

@@ -14,10 +14,11 @@ from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
 from wheeltapper.report.text import clean, position
 
-Kind = Literal["alarm", "withdrawn", "silent", "again", "finished", "crashed", "target"]
+# guard, early: told by a guard inside the training; an early warning is less than an alarm.
+Kind = Literal["alarm", "guard", "early", "withdrawn", "silent", "again", "finished", "crashed", "target"]
 LOOKS = 2  # diagnoses in a row, both to raise and to withdraw
 MARKS: dict[Kind, str] = {
-    "alarm": "✗", "withdrawn": "○", "silent": "…", "again": "→", "finished": "■", "crashed": "✗", "target": "★",
+    "alarm": "✗", "guard": "✗", "early": "!", "withdrawn": "○", "silent": "…", "again": "→", "finished": "■", "crashed": "✗", "target": "★",
 }  # fmt: skip
 
 
@@ -40,7 +41,7 @@ class Incident:
         '✗ exp1: not-finite at step 40: train/loss is NaN from step 40 on.'
         """
         where = f" at {position(self.at, self.clock)}" if self.at is not None else ""
-        name = f"{self.id}{where}: " if self.kind == "alarm" else "withdrawn: " if self.kind == "withdrawn" else ""
+        name = f"{self.id}{where}: " if self.kind in ("alarm", "guard", "early") else "withdrawn: " if self.kind == "withdrawn" else ""
         return f"{MARKS[self.kind]} {clean(self.run, 80)}: {name}{clean(self.text)}"
 
 
@@ -98,13 +99,17 @@ class Ledger:
         record.raised, record.onset = True, finding.onset
         return True
 
+    def new(self, key: str, word: str) -> bool:
+        """Whether this was not passed on before; from now on it was."""
+        said = self._said.setdefault(key, [])
+        if word in said:
+            return False
+        said.append(word)
+        return True
+
     def once(self, key: str, name: str, kind: Kind, text: str, now: float) -> list[Incident]:
         """Something that is said once, until `unsay`."""
-        said = self._said.setdefault(key, [])
-        if kind in said:
-            return []
-        said.append(kind)
-        return [Incident(name, kind, kind, text, now)]
+        return [Incident(name, kind, kind, text, now)] if self.new(key, kind) else []
 
     def unsay(self, key: str, kind: Kind) -> bool:
         """It is no longer so; was it said?"""

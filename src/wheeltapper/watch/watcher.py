@@ -28,6 +28,7 @@ from wheeltapper.run.gather import files_at, read_runs
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.sources.follow import Follower
+from wheeltapper.watch.guard_lines import GuardLines
 from wheeltapper.watch.incidents import Incident, Ledger
 from wheeltapper.watch.pace import Pace, duration
 
@@ -163,6 +164,7 @@ class Watcher:
         self._seen = seen or {}
         self._known = set(self.ledger.to_json()["signs"])
         self._followers = {path: Follower() for path in self.paths}
+        self._guards = GuardLines()
 
     def look(self, *, judge_now: bool = False) -> list[Incident]:
         """One look at every path. `judge_now`: judge whatever has new points, whatever it costs."""
@@ -173,7 +175,8 @@ class Watcher:
         new = []
         for watched in self.runs.values():
             watched.silent = now - watched.grown >= self.stale
-            new += [*self._judge(watched, now, judge_now), *self._alive(watched, now)]
+            told = self._guards.news(Path(watched.run.root), watched.key, watched.name, self.ledger, now)
+            new += [*told, *self._judge(watched, now, judge_now), *self._alive(watched, now)]
         self.incidents += new
         self.looks += 1
         return new
