@@ -20,7 +20,10 @@ from torch.nn import functional as F  # noqa: N812
 
 REPLICAS = 16
 BATCHES = (1, 2, 4, 8, 16, 64)
-Loss = Callable[[int], torch.Tensor]  # step -> the loss of every training
+EVERY = 100  # steps between looks at every tensor, as the guard's default
+# Of each tensor at a look, in the names and the order of guard/record.py.
+LOOKED = ("weight_rms", "grad_rms", "update_rms", "moved", "lag", "active")
+Loss = Callable[[int, int], torch.Tensor]  # step, batch size -> the loss of every training
 
 
 def dense(r: int, a: int, b: int) -> list[torch.Tensor]:
@@ -41,7 +44,7 @@ def column(values: list[float], dims: int) -> torch.Tensor:
     return torch.tensor(values).view(-1, *[1] * (dims - 1))
 
 
-def mlp(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def mlp(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """Classes of a random teacher; some trainings with dropout, mixed inputs, wrong labels, or a rare group of inputs
     far from the rest in one batch of fifty."""
     w, classes = rng.choice([16, 32]), 5
@@ -52,7 +55,7 @@ def mlp(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     wrong = column([rng.choice([0.0, 0.0, 0.1]) for _ in range(r)], 2)
     rare = column([rng.choice([0.0, 0.0, 0.02]) for _ in range(r)], 1)
 
-    def loss(_: int) -> torch.Tensor:
+    def loss(_: int, n: int) -> torch.Tensor:
         x = torch.randn(r, n, 12) + 4.0 * (torch.rand(r) < rare).float().view(-1, 1, 1)
         y = torch.bmm(x.abs(), teacher).argmax(-1)
         y = torch.where(torch.rand(r, n) < wrong, torch.randint(0, classes, (r, n)), y)
@@ -67,7 +70,7 @@ def mlp(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     return params, loss
 
 
-def conv(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def conv(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """Pictures of four kinds under noise; convolution and batch norm, all trainings in groups of channels."""
     c, noise = 8, column([rng.choice([0.5, 1.5, 3.0]) for _ in range(r)], 5)
 
@@ -78,7 +81,7 @@ def conv(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     params += [kernel(c, c), torch.ones(r * c), torch.zeros(r * c), *dense(r, 4 * c, 4)]
     marks = torch.randn(r, 4, 8, 8)
 
-    def loss(_: int) -> torch.Tensor:
+    def loss(_: int, n: int) -> torch.Tensor:
         y = torch.randint(0, 4, (r, n))
         x = marks[torch.arange(r)[:, None], y].unsqueeze(2) + noise * torch.randn(r, n, 1, 8, 8)
         h = x.transpose(0, 1).reshape(n, r, 8, 8)
@@ -91,7 +94,7 @@ def conv(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     return params, loss
 
 
-def tokens(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def tokens(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """The next word of a random table; words as frequent as in a language, so that most batches miss most of them."""
     v, w = 40, rng.choice([16, 32])
     params = [torch.randn(r, v, w), *dense(r, w, w), *dense(r, w, v)]
@@ -99,7 +102,7 @@ def tokens(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     frequent = (1 / torch.arange(1, v + 1).float() ** rng.choice([0.0, 1.0, 1.5])).expand(r, v)
     which = torch.arange(r)[:, None]
 
-    def loss(_: int) -> torch.Tensor:
+    def loss(_: int, n: int) -> torch.Tensor:
         x = torch.multinomial(frequent, 4 * n, replacement=True)
         y = torch.multinomial(table[which, x].view(-1, v), 1).view(r, -1)
         h = torch.relu(torch.baddbmm(params[2], params[0][which, x], params[1]))
@@ -108,7 +111,7 @@ def tokens(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     return params, loss
 
 
-def regression(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def regression(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """Targets with Student noise of 3 to 30 degrees of freedom; squared or Huber loss."""
     w = rng.choice([16, 32])
     params = [*dense(r, 8, w), *dense(r, w, 1)]
@@ -117,7 +120,7 @@ def regression(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     level = column([rng.choice([0.05, 0.3]) for _ in range(r)], 3)
     huber = rng.random() < 0.3
 
-    def loss(_: int) -> torch.Tensor:
+    def loss(_: int, n: int) -> torch.Tensor:
         x = torch.randn(r, n, 8)
         y = torch.sin(torch.bmm(x, weight)) + level * noise.sample((n,)).t().unsqueeze(-1)
         out = torch.baddbmm(params[3], torch.tanh(torch.baddbmm(params[1], x, params[0])), params[2])
@@ -127,7 +130,7 @@ def regression(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     return params, loss
 
 
-def tasks(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def tasks(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """Two tasks on one body: one batch in four, eight or thirty-two is of the second, with a loss of another size."""
     w = 24
     params = [*dense(r, 10, w), *dense(r, w, 4), *dense(r, w, 3)]
@@ -136,7 +139,7 @@ def tasks(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     size = column([rng.choice([0.3, 1.0, 3.0, 10.0]) for _ in range(r)], 1)
     turns = torch.tensor([float(rng.random() < 0.5) for _ in range(r)])  # in turn, or by chance
 
-    def loss(step: int) -> torch.Tensor:
+    def loss(step: int, n: int) -> torch.Tensor:
         x = torch.randn(r, n, 10)
         h = torch.tanh(torch.baddbmm(params[1], x, params[0]))
         a = cross(torch.baddbmm(params[3], h, params[2]), torch.bmm(x, first).argmax(-1))
@@ -147,13 +150,13 @@ def tasks(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     return params, loss
 
 
-def recurrent(r: int, n: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
+def recurrent(r: int, rng: Random) -> tuple[list[torch.Tensor], Loss]:
     """Say at the end what was seen at the start: eight steps of one recurrent layer, whose gradients have heavy tails."""
     w, v = 20, 6
     params = [*dense(r, v, w), *dense(r, w, w), *dense(r, w, v)]
     length = rng.choice([4, 8])
 
-    def loss(_: int) -> torch.Tensor:
+    def loss(_: int, n: int) -> torch.Tensor:
         x = torch.randint(0, v, (r, n, length))
         seen = F.one_hot(x, v).float()
         h = torch.zeros(r, n, w)
@@ -220,16 +223,64 @@ class Optimizer:
             p.addcdiv_(m * a, (v / (1 - b**self.t)).sqrt_().add_(1e-8), value=-1 / c1)
 
 
-def train(out: Path, number: int, steps: int) -> None:
-    """Sixteen trainings with settings drawn by `number`; one file each in the form of guard_lab.py."""
+def changed(rng: Random, steps: int) -> dict[str, Any]:
+    """What goes wrong in one training, or what changes without harm; drawn apart from the settings."""
+    onset = int(steps * rng.uniform(0.3, 0.7))
+    fault = rng.choice(["lr-ramp", "lr-ramp", "lr-high", "lr-jump", "beta2", "lr-rises"])
+    return {
+        "fault": fault,
+        "onset": 0 if fault in ("lr-high", "lr-rises", "beta2") else onset,
+        "growth": rng.choice([1.0005, 1.001, 1.003, 1.006]),
+        "factor": rng.choice([3.0, 10.0, 30.0, 100.0]),
+    }
+
+
+def spoiled(curve: np.ndarray[Any, Any], c: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """The rates of a training with a fault: climbing from an onset on, too high throughout, at once from the onset on, or by
+    a warm-up that ends far too high."""
+    t, base = np.arange(len(curve)), curve.max()
+    if c["fault"] == "lr-ramp":
+        return np.where(t < c["onset"], curve, curve[c["onset"]] * c["growth"] ** np.clip(t - c["onset"], 0, 4000))
+    if c["fault"] == "lr-jump":
+        return np.where(t < c["onset"], curve, base * c["factor"])
+    if c["fault"] == "lr-rises":
+        return base * (1 + (c["factor"] - 1) * t / len(t))
+    return curve * (c["factor"] if c["fault"] == "lr-high" else 3.0)
+
+
+def outcome(loss: np.ndarray[Any, Any]) -> str:
+    """Said of the losses alone, before any verdict: healthy is finite throughout, and not half of what was learned is lost
+    again."""
+    tenths = [float(np.median(part)) for part in np.array_split(loss, 10)]
+    start, best = float(np.median(loss[: len(loss) // 50])), min(tenths)
+    learned = bool(np.isfinite(loss).all()) and tenths[-1] <= best + 0.5 * max(start - best, 0.0) + 0.05 * start
+    return "healthy" if learned else "not learned"
+
+
+def looked(optimizer: Optimizer, grads: list[torch.Tensor], before: list[torch.Tensor]) -> torch.Tensor:
+    """What the guard's look would hold of every tensor of every training: [R, tensors, LOOKED]."""
+    r, t, rows = optimizer.r, optimizer.t, []
+    for k, (p, g, old) in enumerate(zip(optimizer.params, grads, before, strict=True)):
+        each = [x.reshape(r, -1) for x in (old, g, p - old, (p != old).float(), (g != 0).float())]
+        rms = [x.square().mean(1).sqrt() for x in each[:3]]
+        lag = torch.full((r,), math.nan)
+        if optimizer.kind != "sgd":
+            v = (optimizer.second[k] / (1 - optimizer.b2[k] ** t)).clamp(min=1e-16)
+            lag = (g.square() / v).reshape(r, -1).mean(1).sqrt()
+        rows.append(torch.stack([*rms, each[3].mean(1), lag, each[4].mean(1)], -1))
+    return torch.stack(rows, 1)
+
+
+def train(out: Path, number: int, steps: int, what: str = "healthy") -> None:
+    """Sixteen trainings with settings drawn by `number`; one file each in the form of guard_lab.py. `what`: healthy, faults
+    (half of them, their twins are healthy), or odd (batches that become four times as large or as small)."""
     torch.set_num_threads(1)
     torch.manual_seed(number)
     rng, r = Random(f"ensemble:{number}"), REPLICAS
     task = list(TASKS)[number % len(TASKS)]
     kind, n = KINDS[number // len(TASKS) % 3], BATCHES[(number // 7) % len(BATCHES)]
-    params, loss_of = TASKS[task](r, n, rng)
+    params, loss_of = TASKS[task](r, rng)
     optimizer = Optimizer(kind, params, r, rng)
-    optimizer.prepare()
     # Rates that suit the size of the batch: a batch of one at the rate of a batch of 64 is no healthy training.
     base = (0.003, 0.01, 0.03) if kind == "sgd" else (3e-4, 1e-3, 3e-3)
     down = 1.0 if n >= 16 else 0.3
@@ -242,39 +293,58 @@ def train(out: Path, number: int, steps: int) -> None:
         }
         for _ in range(r)
     ]
-    curve = np.stack([rates(s["rate"], s["schedule"], s["warmup"], steps) for s in settings], 1).astype(np.float32)
+    curve = np.stack([rates(s["rate"], s["schedule"], s["warmup"], steps) for s in settings], 1)
+    wrong: list[dict[str, Any]] = [{"fault": None, "onset": None} for _ in range(r)]
+    other = Random(f"changed:{number}")
+    later, at = n, steps
+    if what == "faults":
+        for k in range(0, r, 2):
+            wrong[k] = changed(other, steps)
+            curve[:, k] = spoiled(curve[:, k], wrong[k])
+            if wrong[k]["fault"] == "beta2":
+                optimizer.beta2[k], settings[k]["clip"] = 0.9999, math.inf
+    elif what == "odd":
+        at = int(steps * other.uniform(0.3, 0.7))
+        later = n * 4 if n < 4 or (n < 64 and other.random() < 0.5) else n // 4
+    optimizer.prepare()
     limit = torch.tensor([s["clip"] for s in settings])
-    kept = np.empty((2, steps, r), dtype=np.float32)
+    kept = np.empty((3, steps, r), dtype=np.float32)
+    looks = []
     for p in params:
         p.requires_grad_(True)
     for step in range(steps):
-        losses = loss_of(step)
+        losses = loss_of(step, n if step < at else later)
         grads = list(torch.autograd.grad(losses.sum(), params))
         with torch.no_grad():
             square = sum(g.square().view(r, -1).sum(1) for g in grads)
             norm = square.sqrt()
-            kept[0, step], kept[1, step] = losses.detach().numpy(), norm.numpy()
             scale = (limit / (norm + 1e-6)).clamp(max=1.0)
             grads = [g * optimizer.like(scale, g) for g in grads]
-            optimizer.step(grads, torch.from_numpy(curve[step]))
+            before = [p.detach().clone() for p in params]
+            held = [g.clone() for g in grads] if step % EVERY == 0 else []
+            optimizer.step(grads, torch.from_numpy(curve[step].astype(np.float32)))
+            weight = torch.cat([b.view(r, -1) for b in before], 1)
+            moved = torch.cat([p.view(r, -1) for p in params], 1).sub_(weight).norm(dim=1) / weight.norm(dim=1)
+            kept[:, step] = torch.stack([losses, norm, moved]).numpy()
+            if held:
+                looks.append(looked(optimizer, held, before).numpy())
+    every = np.stack(looks, 1)
     out.mkdir(parents=True, exist_ok=True)
     for k, s in enumerate(settings):
-        loss, norms = kept[0, :, k], kept[1, :, k]
-        # Said of the losses alone, before any verdict: finite throughout, and not half of what was learned is lost again.
-        tenths = [float(np.median(part)) for part in np.array_split(loss, 10)]
-        start, best = float(np.median(loss[: steps // 50])), min(tenths)
-        learned = bool(np.isfinite(loss).all()) and tenths[-1] <= best + 0.5 * max(start - best, 0.0) + 0.05 * start
+        loss, norms, ratio = kept[:, :, k]
+        told = wrong[k]["fault"]
         truth = {
             "system": f"ensemble-{task}",
-            "kind": "healthy" if learned else "not learned",
-            "fault": None,
-            "onset": None,
+            "kind": "fault" if told else "odd" if what == "odd" and outcome(loss) == "healthy" else outcome(loss),
             "optimizer": kind,
             "batch": n,
+            "later": later,
             **{key: v if v != math.inf else None for key, v in s.items()},
+            **wrong[k],
+            "ends": outcome(loss),
         }
-        nothing = np.full(steps, np.nan, dtype=np.float32)
         np.savez_compressed(
-            out / f"ensemble-{number:03}-{k:02}.npz", truth=json.dumps(truth), incidents="[]",
-            loss=loss, grad_norm=norms, update_ratio=nothing, lr=curve[:, k], step_s=nothing,
+            out / f"ensemble-{what}-{number:03}-{k:02}.npz", truth=json.dumps(truth), incidents="[]", loss=loss,
+            grad_norm=norms, update_ratio=ratio, lr=curve[:, k].astype(np.float32), step_s=np.full(steps, np.nan, np.float32),
+            looks=every[k],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Does anything speak before the loss does? Small GPTs whose rate climbs past what they can bear, and twins that keep it.
+"""Does anything speak before the loss does? Small GPTs that are pushed past what they can bear, and twins that are not.
 
 Sixteen trainings at once, as in guard_ensemble.py: four layers of width 256 (3.3 million parameters each), Adam with β2 of
 0.95 or 0.999, clipped or not, a language of a random table whose second half repeats the first. Of every step the loss,
@@ -20,7 +20,10 @@ from guard_ensemble import Optimizer, cross
 from torch.nn import functional as F  # noqa: N812
 
 SIZES = {"full": (4, 256, 4, 128, 64, 8), "tiny": (2, 32, 2, 32, 16, 4)}  # layers, width, heads, words, length, batch
-QUIET, STEPS = 600, 1900  # the rate climbs from the one to the other
+QUIET, STEPS = 600, 1900  # trouble comes from the one to the other
+# What breaks every second training: a rate that climbs, jumps, or is too high from the start; words that are more and more
+# noise; a second moment that remembers ten thousand steps, at three times the rate and without clipping.
+FAULTS = ("lr-ramp", "lr-ramp", "lr-jump", "lr-high", "bad-data", "beta2")
 
 
 class Many:
@@ -50,18 +53,21 @@ class Many:
         self.params += [torch.ones(r, 1, d, device=device), normal(d, v)]
         self.table = torch.softmax(2.5 * torch.randn(r, v, v, device=device), -1)
 
-    def batch(self) -> torch.Tensor:
-        """Words by the table; the second half says the first again, which only attention can know."""
+    def batch(self, noise: torch.Tensor) -> torch.Tensor:
+        """Words by the table; the second half says the first again, which only attention can know. `noise`: the share of
+        words of each training that are any word instead."""
         r, n, half = self.r, self.n, self.t // 2 + 1
         words = [torch.randint(0, self.v, (r, n), device=self.table.device)]
         rows = torch.arange(r, device=self.table.device)[:, None]
         for _ in range(half - 1):
             words.append(torch.multinomial(self.table[rows, words[-1]].view(r * n, -1), 1).view(r, n))
         first = torch.stack(words, -1)
-        return torch.cat([first, first], -1)[:, :, : self.t + 1]
+        words = torch.cat([first, first], -1)[:, :, : self.t + 1]
+        spoiled = torch.rand(words.shape, device=words.device) < noise.view(-1, 1, 1)
+        return torch.where(spoiled, torch.randint_like(words, self.v), words)
 
-    def loss(self) -> torch.Tensor:
-        words = self.batch()
+    def loss(self, noise: torch.Tensor) -> torch.Tensor:
+        words = self.batch(noise)
         x, y = words[:, :, :-1], words[:, :, 1:]
         r, n, t = x.shape
         p = dict(zip(self.names, self.params, strict=True))
@@ -80,7 +86,7 @@ class Many:
 
 
 def train(out: Path, number: int, size: str = "full", seconds: float = math.inf, r: int = 16) -> None:
-    """Sixteen trainings; those of even number break, the others are their healthy twins. What was made in `seconds` is
+    """Sixteen trainings; those of even number have a fault, the others are their healthy twins. What was made in `seconds` is
     kept."""
     begun = time.perf_counter()
     torch.manual_seed(number)
@@ -91,12 +97,29 @@ def train(out: Path, number: int, size: str = "full", seconds: float = math.inf,
     optimizer = Optimizer("adam", model.params, r, rng)
     optimizer.beta2 = [rng.choice([0.95, 0.999]) for _ in range(r)]
     optimizer.decay = [0.0] * r
-    optimizer.prepare()
     base = [rng.choice([5e-4, 1e-3]) for _ in range(r)]
-    growth = [rng.choice([1.003, 1.006]) if k % 2 == 0 else 1.0 for k in range(r)]
     clips = [rng.choice([math.inf, 1.0]) for _ in range(r)]
-    t = np.arange(STEPS)[:, None]
-    curve = np.array(base) * np.minimum(1.0, (t + 1) / 200) * np.array(growth) ** np.maximum(0, t - QUIET)
+    t = np.arange(STEPS)
+    curve = np.stack([b * np.minimum(1.0, (t + 1) / 200) for b in base], 1)
+    bad, faults = np.zeros((STEPS, r)), [rng.choice(FAULTS) if k % 2 == 0 else None for k in range(r)]
+    growth, factor = (
+        [rng.choice([1.0015, 1.003, 1.006]) for _ in range(r)],
+        [rng.choice([5.0, 15.0, 50.0]) for _ in range(r)],
+    )
+    for k, fault in enumerate(faults):
+        if fault == "lr-ramp":
+            curve[:, k] *= growth[k] ** np.maximum(0, t - QUIET)
+        elif fault == "lr-jump":
+            curve[QUIET:, k] *= factor[k]
+        elif fault == "lr-high":
+            curve[:, k] *= factor[k]
+        elif fault == "bad-data":
+            bad[QUIET:, k] = np.minimum(1.0, 1e-3 * (growth[k] - 1) / 0.003 * (t[QUIET:] - QUIET))
+        elif fault == "beta2":
+            curve[:, k] *= 3
+            optimizer.beta2[k], clips[k] = 0.9999, math.inf
+    optimizer.prepare()
+    noise = torch.tensor(bad, dtype=torch.float32, device=device)
     rates, limit = torch.tensor(curve, dtype=torch.float32, device=device), torch.tensor(clips, device=device)
     kept = torch.full((STEPS, 5, r), math.nan, device=device)
     for p in model.params:
@@ -105,7 +128,7 @@ def train(out: Path, number: int, size: str = "full", seconds: float = math.inf,
         if time.perf_counter() - begun > seconds:
             kept, curve = kept[:step], curve[:step]
             break
-        losses = model.loss()
+        losses = model.loss(noise[step])
         grads = list(torch.autograd.grad(losses.sum(), model.params))
         with torch.no_grad():
             norm = torch.stack([g.square().view(r, -1).sum(1) for g in grads]).sum(0).sqrt()
@@ -132,12 +155,13 @@ def train(out: Path, number: int, size: str = "full", seconds: float = math.inf,
     for k in range(r):
         truth = {
             "system": f"gpt-{size}",
-            "kind": "fault" if growth[k] > 1 else "healthy",
-            "fault": "lr-ramp" if growth[k] > 1 else None,
-            "onset": QUIET if growth[k] > 1 else None,
+            "kind": "fault" if faults[k] else "healthy",
+            "fault": faults[k],
+            "onset": None if faults[k] is None else 0 if faults[k] in ("lr-high", "beta2") else QUIET,
             "beta2": optimizer.beta2[k],
             "clip": None if clips[k] == math.inf else clips[k],
             "growth": growth[k],
+            "factor": factor[k],
         }
         np.savez_compressed(
             out / f"gpt-{number:03}-{k:02}.npz", truth=json.dumps(truth), incidents="[]", loss=rows[:, 0, k],

@@ -1,14 +1,17 @@
 """How soon and how wrongly the guard speaks: alarm delay per fault, false alarms, lead before a visible divergence.
 
     python scripts/guard_lab.py small  OUT [--jobs N]     healthy trainings, sixteen at once (guard_ensemble.py)
+    python scripts/guard_lab.py breaks OUT [--jobs N]     the same, every second one with a rate that breaks it
+    python scripts/guard_lab.py odd    OUT [--jobs N]     the same, healthy, with batches that change their size
     python scripts/guard_lab.py gpt    OUT [--jobs N]     small GPTs that break slowly, and their twins (guard_gpt.py)
     python scripts/guard_lab.py faults OUT [--runs N]     small trainings, every third with a fault
     python scripts/guard_lab.py lab    OUT [--runs N]     trainings of the lab with a Guard put on their optimizer
     python scripts/guard_lab.py score  OUT... [--signs]   the guard's verdicts replayed over what was measured
 
-OUT gets one .npz per run (loss, gradient norm, update ratio, rate, per step) with its truth inside. `small` makes 42 times
-16 trainings of 5,300 steps, 3.6 million looks: about 6 CPU minutes, divided by --jobs. An alarm is a warning or an error; a
-note is not one. An alarm that lasts is counted once in 100 steps, as the guard tells it.
+OUT gets one .npz per run (loss, gradient norm, update ratio, rate, per step; of the sixteen also the looks at every tensor)
+with its truth inside. `small` makes 42 times 16 trainings of 5,300 steps, 3.6 million looks: about 10 CPU minutes, divided by
+--jobs. An alarm is a warning or an error; a note is not one, and an early warning is counted apart. An alarm that lasts is
+counted once in 100 steps, as the guard tells it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -30,7 +34,13 @@ from typing import Any
 
 import numpy as np
 
+EVERY, LOOKED = (
+    100,
+    ("weight_rms", "grad_rms", "update_rms", "moved", "lag", "active"),
+)  # as guard_ensemble.py keeps them
 COLUMNS = ("loss", "grad_norm", "update_ratio", "lr", "step_s")
+# Alarms of the looks at every tensor. Where the looks are not in a file, a guard told of them as it ran.
+OF_TENSORS = ("weights", "no-gradient", "frozen", "stagnant")
 
 
 def save(out: Path, name: str, truth: dict[str, Any], guard: Any) -> None:
@@ -249,7 +259,7 @@ def on_any_training() -> Iterator[list[Any]]:
 
     def first(optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if not made:
-            made.append(watched(Named(optimizer), optimizer, every=10**9))
+            made.append(watched(Named(optimizer), optimizer, every=LAB_EVERY))
 
     handle = register_optimizer_step_pre_hook(first)
     torch.Tensor.backward, torch.amp.GradScaler.scale = noted, scaled
@@ -260,54 +270,52 @@ def on_any_training() -> Iterator[list[Any]]:
         handle.remove()
 
 
-LOUD = (
-    "lr-too-high",
-    "no-warmup",
-    "bad-shard",
-    "nan-batch",
-    "zero-grad-missing",
-    "wrong-sign",
-    "fp16-overflow",
-    "zero-noise-nan",
-    "accumulation-not-divided",
-)
+LAB_EVERY = 50  # steps between looks at every tensor: these trainings have a few hundred
 
 
-def lab(out: Path, runs: int, seed: int) -> None:
-    """Healthy trainings and those with a fault that can break the optimisation."""
-    from wheeltapper.lab.faults import faults_of
-    from wheeltapper.lab.launch import plan_run, run
-    from wheeltapper.lab.systems import NAMES, system
+def lab_runs() -> list[tuple[str, str | None]]:
+    """Every fault and every oddity of every system, and six healthy trainings of each."""
+    from wheeltapper.lab.faults import benign_of, faults_of
+    from wheeltapper.lab.systems import NAMES
 
     wanted: list[tuple[str, str | None]] = []
     for name in NAMES:
-        wanted += [(name, f.id) for f in faults_of(name) if f.id in LOUD]
-        wanted += [(name, None)] * 3
-    for number in range(runs):
-        name, fault = wanted[number % len(wanted)]
-        one = seed + number
-        base = system(name).vary(system(name).RECIPES["test"], Random(f"{one}:{name}"))
-        plan = plan_run(name, "test", one, fault, base)
-        label = f"lab-{name}-{fault or 'healthy'}-{one}"
-        if (out / f"{label}.npz").exists():
-            continue
-        with tempfile.TemporaryDirectory() as folder, on_any_training() as made:
-            truth = run(plan, Path(folder))
-        if made:
-            guard = made[0]
-            guard.close()
-            per = len(guard.kept) / max(1, truth.length)
-            onset = None if truth.onset is None or fault is None else truth.onset * per
-            facts = {
-                "system": name,
-                "kind": truth.kind,
-                "fault": fault,
-                "onset": onset,
-                "ended": truth.ended,
-                "score": truth.score,
-            }
-            save(out, label, facts, guard)
-            print(label, len(guard.kept), "steps", guard.passive or "", flush=True)
+        wanted += [(name, f.id) for f in (*faults_of(name), *benign_of(name))] + [(name, None)] * 6
+    return wanted
+
+
+def lab(out: Path, number: int) -> None:
+    """One training of the lab, drawn by its number."""
+    import torch
+
+    from wheeltapper.lab.launch import plan_run, run
+    from wheeltapper.lab.systems import system
+
+    torch.set_num_threads(1)
+    wanted = lab_runs()
+    name, fault = wanted[number % len(wanted)]
+    label = f"lab-{name}-{fault or 'healthy'}-{number}"
+    if (out / f"{label}.npz").exists():
+        return
+    base = system(name).vary(system(name).RECIPES["test"], Random(f"{number}:{name}"))
+    plan = plan_run(name, "test", number, fault, base)
+    with tempfile.TemporaryDirectory() as folder, on_any_training() as made:
+        truth = run(plan, Path(folder))
+    if not made:
+        return
+    guard = made[0]
+    guard.close()
+    per = len(guard.kept) / max(1, truth.length)
+    onset = None if truth.onset is None or fault is None else truth.onset * per
+    facts = {
+        "system": name,
+        "kind": truth.kind,
+        "fault": fault,
+        "onset": onset,
+        "ended": truth.ended,
+        "score": truth.score,
+    }
+    save(out, label, facts, guard)
 
 
 # What the guard would have said of the measured steps.
@@ -338,6 +346,14 @@ def records(rows: dict[str, Any]) -> Iterator[Any]:
         )
 
 
+def tensors(step: int, numbers: Any) -> Any:
+    from wheeltapper.guard.record import TensorRecord
+
+    columns = dict(zip(LOOKED, numbers.astype(np.float64).T, strict=True))
+    absent = tuple(np.flatnonzero(~np.isfinite(columns["grad_rms"])).tolist())
+    return TensorRecord(step, step, **columns, absent=absent)
+
+
 def visible(loss: Any, onset: int) -> int | None:
     """The step from which ten losses lie, by their median, above all but 0.5 % of the 200 before the onset: what a
     reader of the curve would see. None without a quiet stretch before, or if it never shows."""
@@ -358,14 +374,22 @@ def said(rows: dict[str, Any], signs: bool) -> list[tuple[str, int]]:
     from wheeltapper.guard.judge import Judge
     from wheeltapper.guard.verdict import AGAIN
 
-    judge, told, guard = Judge(("p",)), [], Replayed()
+    looks = rows.get("looks")  # [looks, tensors, numbers]
+    judge, told, guard = Judge(tuple(f"p{k}" for k in range(1 if looks is None else looks.shape[1]))), [], Replayed()
     last: dict[str, int] = {}
     ask.LONGEST = 100  # as a run of many hours would be asked in its first thousand steps
     asker = ask.Asker(guard, thread=False, share=math.inf) if signs else None
+    if looks is None:
+        told += [(kind, step) for kind, step, *_ in json.loads(str(rows["incidents"])) if kind in OF_TENSORS]
     for record in records(rows):
         guard.at, before = record.step + 1, len(guard.incidents)
         guard.history = [record]
-        for alarm in judge.step(record):
+        alarms = list(judge.step(record))
+        if looks is not None and record.step % EVERY == 0 and record.step // EVERY < len(looks):
+            alarms += judge.tensors(
+                tensors(record.step, looks[record.step // EVERY]), record.lr, [0] * len(judge.names)
+            )
+        for alarm in alarms:
             if alarm.severity != "note" and record.step - last.get(alarm.kind, -AGAIN) >= AGAIN:
                 last[alarm.kind] = record.step
                 told.append((alarm.kind, record.step))
@@ -389,64 +413,124 @@ def upper(count: int, share: float = 0.95) -> float:
     return high
 
 
-def judged(path: Path, signs: bool) -> tuple[str, dict[str, Any], int, list[tuple[str, int]], int | None]:
-    """One run: its name, truth, length, alarms, and the step at which its loss shows the fault."""
+def broke(loss: Any) -> int | None:
+    """The step at which the loss is not finite any more, or has gone back nine tenths of the way to that of the start, by the
+    median of ten and of a hundred: what nobody overlooks."""
+    n = len(loss) // 10
+    high = np.where(np.isfinite(loss), loss, np.inf)[: 10 * n].reshape(n, 10)
+    middle = np.median(high, 1)
+    start = float(np.median(high.reshape(-1)[: max(20, len(loss) // 50)])) if n else math.inf
+    low = np.minimum.accumulate(middle)
+    gain = start - low
+    for i in range(1, n):
+        if not np.isfinite(middle[i]):
+            return 10 * i
+        limit = low[i - 1] + 0.9 * gain[i - 1]
+        learned = gain[i - 1] >= 0.3 * gain.max() and gain[i - 1] > 0.05 * abs(start)
+        if learned and middle[i] > limit and np.median(middle[i : i + 10]) > limit:
+            return 10 * i
+    return None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run: its name, truth, length, alarms and early warnings, and the steps at which its loss shows trouble and is
+    gone."""
+
+    name: str
+    truth: dict[str, Any]
+    length: int
+    told: list[tuple[str, int]]
+    early: list[int]
+    seen: int | None
+    broke: int | None
+
+
+def judged(path: Path, signs: bool) -> Judged:
     with np.load(path) as file:
         rows = dict(file)
     truth = json.loads(str(rows["truth"]))
     told = said(rows, signs)
     seen = visible(rows["loss"], round(truth["onset"] or 0)) if truth["kind"] == "fault" else None
-    return path.name, truth, len(rows["loss"]), told, seen
+    early = [step for kind, step in told if kind == "early"]
+    alarms = [(kind, step) for kind, step in told if kind != "early"]
+    return Judged(path.name, truth, len(rows["loss"]), alarms, early, seen, broke(rows["loss"]))
 
 
 def score(folders: list[Path], signs: bool, jobs: int) -> None:
-    looks = runs = alarms = 0
-    kinds: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
-    delays: dict[tuple[str, str], list[str]] = defaultdict(list)
-    leads: dict[str, list[int]] = defaultdict(list)
     paths = sorted(p for folder in folders for p in folder.glob("*.npz"))
     with ProcessPoolExecutor(jobs) as pool:
-        found = list(pool.map(judged, paths, [signs] * len(paths), chunksize=8))
-    for name, truth, length, told, seen in found:
-        first = dict(reversed(told))
-        if truth["kind"] == "not learned":
-            left_out["with an alarm" if told else "silent"] += 1
-            continue
-        if truth["kind"] != "fault":
-            runs, looks, alarms = runs + 1, looks + length, alarms + len(told)
-            kinds.update(kind for kind, _ in told)
-            if told:
-                print("false alarm:", name, told[:4], {k: truth.get(k) for k in ("optimizer", "batch", "schedule")})
-            continue
-        onset = round(truth["onset"] or 0)
-        soonest = min(first.items(), key=lambda item: item[1], default=None)
-        word = "silent" if soonest is None else f"{soonest[0]} {soonest[1] - onset:+}"
-        delays[truth["system"], truth["fault"]].append(
-            f"{word} (visible {'no' if seen is None else f'{seen - onset:+}'}, {length} steps)"
-        )
-        if seen is not None:
-            for kind, step in first.items():
-                leads[kind].append(seen - step)
+        found = list(pool.map(judged, paths, [signs] * len(paths), chunksize=4))
+    sound = [j for j in found if j.truth["kind"] not in ("fault", "not learned")]
+    left_out = Counter("with an alarm" if j.told else "silent" for j in found if j.truth["kind"] == "not learned")
     if left_out:
         print(f"trainings that did not learn or broke, by their losses alone, not counted as healthy: {dict(left_out)}")
-    print(f"healthy: {runs} runs, {looks:,} looks, {alarms} alarms {dict(kinds)}")
-    if looks:
-        rate, most = 1e6 * alarms / looks, 1e6 * upper(alarms) / looks
-        print(f"false alarms: {rate:.2f} in a million looks, at most {most:.2f} at 95 %")
-    for (name, fault), rows_ in sorted(delays.items()):
-        print(f"{name:18} {fault:26} {'; '.join(rows_)}")
+    for kind in sorted({j.truth["kind"] for j in sound}):
+        false_alarms([j for j in sound if j.truth["kind"] == kind], kind)
+    delays([j for j in found if j.truth["kind"] == "fault"])
+    early_warnings(found)
+
+
+def false_alarms(sound: list[Judged], word: str) -> None:
+    looks, alarms = sum(j.length for j in sound), sum(len(j.told) for j in sound)
+    for j in sound:
+        if j.told:
+            print("false alarm:", j.name, j.told[:4], {k: j.truth.get(k) for k in ("optimizer", "batch", "schedule")})
+    kinds = Counter(kind for j in sound for kind, _ in j.told)
+    print(f"{word}: {len(sound)} runs, {looks:,} looks, {alarms} alarms {dict(kinds)}")
+    print(
+        f"false alarms: {1e6 * alarms / looks:.2f} in a million looks, at most {1e6 * upper(alarms) / looks:.2f} at 95 %"
+    )
+
+
+def delays(faulty: list[Judged]) -> None:
+    """Steps from the onset to the first alarm at or after it, of every fault; what was told before it is false."""
+    rows: dict[tuple[str, str], list[str]] = defaultdict(list)
+    leads: dict[str, list[int]] = defaultdict(list)
+    for j in faulty:
+        onset = round(j.truth["onset"] or 0)
+        after = [(step, kind) for kind, step in j.told if step >= onset]
+        word = f"{min(after)[1]} +{min(after)[0] - onset}" if after else "silent"
+        if len(after) < len(j.told):
+            word += f" (before it: {[t for t in j.told if t[1] < onset]})"
+        shows = "no" if j.seen is None else f"{j.seen - onset:+}"
+        rows[j.truth["system"], j.truth["fault"]].append(f"{word} (visible {shows}, {j.length} steps)")
+        for kind, step in dict(reversed(j.told)).items() if j.seen is not None else ():
+            leads[kind].append((j.seen or 0) - step)
+    for (name, fault), words in sorted(rows.items()):
+        print(f"{name:18} {fault:26} {'; '.join(words)}")
     for kind, all_ in sorted(leads.items()):
+        ahead = sum(v > 0 for v in all_)
         print(
-            f"lead before the loss shows it: {kind:16} n={len(all_)} median {np.median(all_):+.0f} before it in {sum(v > 0 for v in all_)} {sorted(all_)}"
+            f"lead before the loss shows it: {kind:16} n={len(all_)} median {np.median(all_):+.0f} before it in {ahead}"
         )
 
 
-def ensemble(out: Path, number: int, steps: int) -> None:
+def early_warnings(found: list[Judged]) -> None:
+    """Of every system and fault: how many broke, how many of these had a warning before, by how many steps."""
+    groups: dict[tuple[str, str], list[Judged]] = defaultdict(list)
+    for j in found:
+        groups[j.truth["system"], j.truth["fault"] if j.truth["kind"] == "fault" else j.truth["kind"]].append(j)
+    print(
+        "early warnings: runs, with one; broke after step 512, of these before, late; steps before it broke, before visible"
+    )
+    for (name, what), mine in sorted(groups.items()):
+        spoke = [j for j in mine if j.early]
+        late = [j for j in mine if j.broke is not None and j.broke > 512]
+        gone = sorted(j.broke - j.early[0] for j in late if j.early and j.broke is not None)
+        shown = sorted(j.seen - j.early[0] for j in mine if j.early and j.seen is not None)
+        ahead = [v for v in gone if v > 0]
+        calm = [j.name for j in spoke if j.broke is None and j.seen is None]
+        print(
+            f"{name:18} {what:26} {len(mine)}, {len(spoke)}; {len(late)}, {len(ahead)}, {len(gone) - len(ahead)}; {gone} {shown} never: {calm[:6]}"
+        )
+
+
+def ensemble(out: Path, number: int, steps: int, what: str) -> None:
     import guard_ensemble
 
-    if not (out / f"ensemble-{number:03}-15.npz").exists():
-        guard_ensemble.train(out, number, steps)
+    if not (out / f"ensemble-{what}-{number:03}-15.npz").exists():
+        guard_ensemble.train(out, number, steps, what)
 
 
 def gpt(out: Path, number: int, size: str, seconds: float) -> None:
@@ -455,13 +539,16 @@ def gpt(out: Path, number: int, size: str, seconds: float) -> None:
     guard_gpt.train(out, number, size, seconds)
 
 
+ENSEMBLES = {"small": "healthy", "breaks": "faults", "odd": "odd"}
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("small", "gpt", "faults", "lab", "score"))
+    parser.add_argument("what", choices=(*ENSEMBLES, "gpt", "faults", "lab", "score"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--runs", type=int, help="small: 42 (of 16 trainings each), gpt: 2 (likewise), others: 150")
     parser.add_argument("--steps", type=int, help="small: 5300, faults: 10000")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, for small, gpt and score")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--tiny", action="store_true", help="gpt: models for a CPU")
     parser.add_argument("--seconds", type=float, default=math.inf, help="gpt: end after so long, with what there is")
     parser.add_argument(
@@ -469,25 +556,26 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(arguments)
-    out, seed = args.paths[0], args.seed
-    if args.what in ("small", "gpt"):
-        # Fresh processes: a forked one may not use a GPU that its parent has touched.
-        with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
-            if args.what == "small":
-                under_way = [pool.submit(ensemble, out, seed + k, args.steps or 5300) for k in range(args.runs or 42)]
-            else:
-                size = "tiny" if args.tiny else "full"
-                under_way = [pool.submit(gpt, out, seed + k, size, args.seconds) for k in range(args.runs or 2)]
-            for one in under_way:
-                one.result()
-    elif args.what == "faults":
-        for number in range(seed, seed + (args.runs or 150)):
-            if not (out / f"small-{number:04}.npz").exists():
-                single(out, number, args.steps or 10_000)
-    elif args.what == "lab":
-        lab(out, args.runs or 150, seed)
-    else:
+    if args.what == "score":
         score(args.paths, args.signs, args.jobs)
+        return 0
+    out = args.paths[0]
+    out.mkdir(parents=True, exist_ok=True)
+    work: list[tuple[Any, ...]] = []
+    for number in range(args.seed, args.seed + (args.runs or {"gpt": 2, "faults": 150, "lab": 150}.get(args.what, 42))):
+        if args.what in ENSEMBLES:
+            work.append((ensemble, out, number, args.steps or 5300, ENSEMBLES[args.what]))
+        elif args.what == "gpt":
+            work.append((gpt, out, number, "tiny" if args.tiny else "full", args.seconds))
+        elif args.what == "lab":
+            work.append((lab, out, number))
+        elif not (out / f"small-{number:04}.npz").exists():
+            work.append((single, out, number, args.steps or 10_000))
+    # Fresh processes: a forked one may not use a GPU that its parent has touched.
+    with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
+        for one in [pool.submit(*item) for item in work]:
+            if one.exception() is not None:
+                print("failed:", one.exception(), flush=True)
     return 0
 
 
