@@ -12,7 +12,7 @@ from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.finding import Edit, Finding, Remedy
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, choose
-from wheeltapper.remedy.expect import Next
+from wheeltapper.remedy.expect import Next, bands
 from wheeltapper.remedy.options import onset_of, options_of
 from wheeltapper.remedy.plan import Warn
 from wheeltapper.run.merge import merge
@@ -151,3 +151,62 @@ def test_a_threshold_does_not_come_from_between_the_evaluations() -> None:
     above = alarms(run, ill("collapsed", "val/accuracy", "step", 400.0))["train/loss"].above
     assert above is not None
     assert above < 1.5
+
+
+def next_of(run: Run, cause: str, *findings: Finding, edit: Edit | None = None) -> Next:
+    found = diagnosis(run, *findings)
+    remedy = replace(BIGGER, edits=(edit,)) if edit is not None else BIGGER
+    found = replace(found, causes=(replace(found.causes[0], id=cause, remedies=(remedy,)),))
+    choice = choose(found)
+    return Next(found, choice, options_of(found, choice)[1], None, ())
+
+
+def collapsing(rows: int = 100, at: int = 60) -> Run:
+    t = np.arange(rows)
+    good = t < at
+    loss = np.where(good, 1 + 3 * np.exp(-t / 20), 4.0) + NOISE[:rows]
+    score = np.where(good, 60 * (1 - np.exp(-t / 20)), 1.0) + NOISE[:rows]
+    return make_run({"train_loss": loss.tolist(), "eval_loss": (loss + 0.1).tolist(), "eval_top1": score.tolist()})
+
+
+@pytest.mark.parametrize(
+    ("cause", "promised"),
+    [
+        ("lr-too-high", {"train/loss", "val/loss", "val/accuracy"}),
+        ("bad-data-from-step", {"train/loss", "val/loss", "val/accuracy"}),
+        ("overfitting", {"val/loss", "val/accuracy"}),
+        ("accumulation-not-divided", {"val/accuracy"}),
+        ("loss-terms-conflict", {"val/accuracy"}),
+    ],
+)
+def test_a_loss_that_the_remedy_changes_is_not_held_to_its_old_values(cause: str, promised: set[str]) -> None:
+    following = next_of(collapsing(), cause, ill("collapsed", "val/accuracy", "step", 60.0))
+    assert {band.metric for band in bands(following)} == promised
+    assert {w.metric for w in warnings(following, ()) if not w.not_finite} <= promised
+    assert {series.name for series in following.judged()} == promised
+
+
+def test_a_promise_lies_within_the_length_of_the_run() -> None:
+    """Broken at the 95th of 100 rows, of a run whose plan is not known: a quarter more would never be seen."""
+    run = replace(collapsing(100, 95), facts={})
+    following = next_of(run, "lr-too-high", ill("collapsed", "val/accuracy", "step", 95.0))
+    following = replace(
+        following, diagnosis=replace(following.diagnosis, progress=replace(following.diagnosis.progress, total=None))
+    )
+    assert {band.at for band in bands(following)} == {99.0}
+    at_once = next_of(run, "lr-too-high", ill("collapsed", "val/accuracy", "step", 99.0))
+    total = replace(at_once.diagnosis.progress, total=None)
+    assert bands(replace(at_once, diagnosis=replace(at_once.diagnosis, progress=total))) == ()
+
+
+def test_no_alarm_below_what_a_share_can_be() -> None:
+    t = np.arange(100)
+    score = np.where(t < 60, 0.5 + t / 2, 0.4) + np.abs(40 * NOISE[:100])
+    following = next_of(
+        make_run({"eval_top1": score.tolist()}), "lr-too-high", ill("collapsed", "val/accuracy", "step", 60.0)
+    )
+    assert all(w.below is None or w.below > 0 for w in warnings(following, ()))
+    low = score.copy()
+    low[:60] = np.abs(NOISE[:60]) * 100
+    wild = next_of(make_run({"eval_top1": low.tolist()}), "lr-too-high", ill("collapsed", "val/accuracy", "step", 60.0))
+    assert warnings(wild, ()) == ()

@@ -25,7 +25,8 @@ def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
         if series.quantity == "loss" and series.split == "train":
             reason = "a loss that is not finite does not come back by itself"
             out.append(Warn(series.name, reason, not_finite=True))
-        out += _worse(following, series)
+        if following.comparable(series):
+            out += _worse(following, series)
     out += _norm(following)
     return tuple(w for w in out if not contradicts(w, expected))
 
@@ -46,6 +47,8 @@ def _worse(following: Next, series: Series) -> Iterator[Warn]:
     margin = SPREAD * noise_of(values).sigma
     down = series.better == "down"
     worst = rounded(float(late.max() + margin) if down else float(late.min() - margin))
+    if not down and worst <= 0 <= float(series.values[series.finite].min()):
+        return  # a share cannot fall so far
     reason = (
         f"worse than every value of the old run from {onset.clock} {start:,.10g} to the last before {onset.words}, "
         f"by {SPREAD:g} times the noise"

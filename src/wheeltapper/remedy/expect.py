@@ -19,7 +19,7 @@ from wheeltapper.config.tree import ConfigTree
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
-from wheeltapper.remedy.choose import Choice
+from wheeltapper.remedy.choose import Choice, areas
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
 from wheeltapper.remedy.options import Onset, Option, clock_named, from_start, onset_of, planned_total, worthless
 from wheeltapper.remedy.plan import Band, SignThen
@@ -35,6 +35,13 @@ ROUNDED = 0.01  # logs print two or three digits of a rate
 # A sign that is there from the first value on is judged after a quarter of the run: warm-ups and the noise of
 # the first evaluations are over by then, three quarters of the cost are not yet spent.
 EARLY = 0.25
+
+
+# Mended, these write another loss: divided, turned about, or of probabilities taken once.
+OTHER_LOSS = frozenset({"accumulation-not-divided", "wrong-loss-sign", "double-softmax"})
+LOSS_KNOBS = ("loss.", "augment.", "diffusion.", "curriculum.")
+# Of the causes in data and objective, these leave the loss what it was before the trouble.
+SAME_LOSS = frozenset({"bad-data-from-step", "nan-batch", "loss-not-finite"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,25 @@ class Next:
     @property
     def onset(self) -> Onset:
         return onset_of(self.diagnosis, self.choice.by("apply", "try", "code"))
+
+    def comparable(self, series: Series) -> bool:
+        """Whether the old values of a series say anything about the new ones.
+
+        A loss that is written otherwise, or made harder, is another quantity; on other data the training loss is.
+        """
+        treated = {t.cause for t in self.choice.by("apply", "try", "code")}
+        if series.quantity != "loss":
+            return True
+        if treated & OTHER_LOSS or any(e.knob.startswith(LOSS_KNOBS) for e in self.choice.edits):
+            return False
+        if any(areas().get(cause) in ("objective", "curriculum") for cause in treated - SAME_LOSS):
+            return False
+        data = any(areas().get(cause) == "data" for cause in treated - SAME_LOSS)
+        return not (data and series.split == "train")
+
+    def judged(self) -> list[Series]:
+        """What a reader watches, as far as the old values count."""
+        return [series for series in judged(self.run) if self.comparable(series)]
 
 
 def _number(value: Any) -> bool:
@@ -208,7 +234,7 @@ def _resumed(following: Next) -> Iterator[Band]:
     option, clock = following.option, following.onset.clock
     if option.letter != "C" or option.at is None or clock is None:
         return
-    for series in judged(following.run):
+    for series in following.judged():
         track = series.on(clock)
         if track is None or series.window in ("running", "epoch"):
             continue
@@ -228,12 +254,15 @@ def _healthy(following: Next) -> Iterator[Band]:
     onset = following.onset
     if onset.at is None or onset.clock is None:
         return
-    total = following.total_on(onset.clock)
-    at = float(np.ceil(onset.at * following.slower * 1.25))
-    if total is not None and at > total:
+    broke = onset.at * following.slower
+    tracks = [track for series in judged(following.run) if (track := series.on(onset.clock)) is not None]
+    # The next run is as long as planned, or as the old one was; what lies beyond would never be seen.
+    end = following.total_on(onset.clock) or max((float(np.nanmax(t)) for t in tracks), default=0.0)
+    at = min(float(np.ceil(broke * 1.25)), end)
+    if at <= broke:
         return
     slow = f"; {following.slower:g} times later, as the rate is that much lower" if following.slower > 1 else ""
-    for series in judged(following.run):
+    for series in following.judged():
         track = series.on(onset.clock)
         if track is None:
             continue
@@ -294,7 +323,7 @@ def _old_best(following: Next) -> Iterator[Band]:
     total = None if series is None else following.total_on(series.clock)
     if best is None or series is None or total is None or int(series.finite.sum()) < FEWEST:
         return
-    if worthless(following.diagnosis.findings, best.metric, best.step) is not None:
+    if worthless(following.diagnosis.findings, best.metric, best.step) is not None or not following.comparable(series):
         return
     sigma = noise_of(series.values[series.finite]).sigma
     way = "less" if series.better == "up" else "plus"

@@ -250,7 +250,11 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
         edits=_planned(choice, edited) if option.letter != "A" else (),
         resume=resume,
         issues=issues,
-        levels=levels_of(diagnosis.run, [sign.series for issue in issues for sign in issue.signs]),
+        levels=tuple(
+            level
+            for level in levels_of(diagnosis.run, [sign.series for issue in issues for sign in issue.signs])
+            if following.comparable(diagnosis.run.series[level.series])
+        ),
         rates=rates_of(diagnosis.run, [e.knob for e in option.edits]),
         expected=expected,
         warnings=warnings(following, expected) if option.letter != "A" else (),
