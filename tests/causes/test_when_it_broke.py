@@ -179,3 +179,26 @@ def test_what_breaks_after_the_loss_scale_has_collapsed_did_not_make_it_fall() -
         config="optimizer: adamw\nlearning_rate: 0.012\nfp16: true\n",
     )
     assert first(run) == "loss-scale-collapse"
+
+
+def test_a_loss_far_above_its_beginning_is_not_the_data() -> None:
+    exploded = make_run({"train/loss": [*noisy([6.0] * 30, 0.01), *noisy([3000.0] * 30, 0.01)]})
+    changed = make_run({"train/loss": [*noisy([2.3 * 0.97**i + 0.5 for i in range(60)], 0.01), *noisy([2.2] * 30, 0.01)]})
+    assert {c.id: c.probability for c in diagnose_run(exploded).causes}.get("bad-data-from-step", 0.0) < 0.3
+    assert first(changed) == "bad-data-from-step"
+
+
+def test_a_slow_rise_has_no_step_and_is_not_the_rate_that_falls_meanwhile() -> None:
+    rows = 60
+    rise = noisy([1.41 + 0.22 * (i / rows) ** 1.5 for i in range(rows)], 0.004)
+    falls = [5e-5 * (1 - 0.8 * i / rows) for i in range(rows)]
+    shares = {c.id: c.probability for c in diagnose_run(make_run({"train/loss": rise, "lr": falls})).causes}
+    assert shares.get("bad-data-from-step", 0.0) < 0.2
+    assert shares.get("lr-too-high", 0.0) < 0.2
+
+
+def test_a_rate_that_rises_all_along_the_record_is_a_warm_up() -> None:
+    run = make_run(
+        {"train/loss": [8.3, 9.1, math.nan, math.nan, math.nan], "lr": [6e-4, 6e-4, 6.1e-4, 6.2e-4, 6.2e-4]}, start=748
+    )
+    assert "no-warmup" not in {c.id for c in diagnose_run(run).causes if c.probability > 0.01}

@@ -104,3 +104,78 @@ def test_a_score_beside_both_losses_is_of_the_held_out_set(tmp_path: Path) -> No
     assert fastai.verdict == "sound"
     keras = told(tmp_path, table("loss"), "history.csv")
     assert "accuracy held" not in " ".join(f.summary for f in keras.findings)
+
+
+def test_every_step_skipped_at_the_lowest_scale_is_ill_without_a_loss(tmp_path: Path) -> None:
+    line = "[2021-11-27 00:36:5{i},800] [INFO] [stage2.py:1628:step] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {a}, reducing to {b}"
+    floor = told(tmp_path, "\n".join(line.format(i=i, a=1, b=1) for i in range(6)))
+    assert floor.verdict == "ill"
+    assert "lowest loss scale" in floor.headline
+    search = "\n".join(line.format(i=i, a=2.0 ** (16 - i), b=2.0 ** (15 - i)) for i in range(6))
+    assert told(tmp_path, search).verdict != "ill"
+
+
+def test_a_scale_below_one_is_no_collapse_while_the_loss_falls(tmp_path: Path) -> None:
+    def log(losses: list[float]) -> str:
+        return "\n".join(
+            f"| epoch {e:03} | loss {loss:.3f} | nll_loss 2.1 | ppl 4.5 | num_updates {254 * e} | lr 0.0008 | gnorm 0.3 | loss_scale {max(0.25, 8 / 2**e):.3f}"
+            for e, loss in enumerate(losses, 1)
+        )
+
+    assert "scale-collapse" not in ids(told(tmp_path, log([4.5 - 0.1 * e for e in range(12)])))
+    assert "scale-collapse" in ids(told(tmp_path, log([4.5, 4.4, 4.3, *[4.6] * 9])))
+
+
+def test_a_loss_that_is_mostly_nan_is_ill_though_it_comes_back(tmp_path: Path) -> None:
+    def rows(losses: list[str]) -> str:
+        return "step,train_loss\n" + "\n".join(f"{10 * i},{loss}" for i, loss in enumerate(losses))
+
+    assert told(tmp_path, rows(["nan", "nan", "0.4", "nan", "nan", "nan"]), "metrics.csv").verdict == "ill"
+    assert told(tmp_path, rows(["0.6", "nan", "0.5", "0.4", "0.35", "0.3"]), "metrics.csv").verdict != "ill"
+
+
+def test_one_last_evaluation_without_a_value_is_no_lost_run(tmp_path: Path) -> None:
+    losses = [(2.2 - 0.04 * e, 3.0 - 0.05 * e) for e in range(20)]
+    rows = [f"{e},{a:.3f},{b:.3f}" for e, (a, b) in enumerate(losses)]
+    table = "epoch,train_loss,val_loss\n" + "\n".join(rows)
+    assert told(tmp_path, f"{table}\n20,1.38,nan\n", "metrics.csv").verdict == "sound"
+    assert told(tmp_path, f"{table}\n20,nan,nan\n", "metrics.csv").verdict == "ill"
+
+
+def test_a_score_that_repeats_at_its_best_while_the_loss_moves_has_converged(tmp_path: Path) -> None:
+    def table(first: float) -> str:
+        rows = [f"{e},{0.5 * 0.8**e:.4f},{0.2 + 0.01 * (e % 3):.4f},{first if e < 3 else 0.96}" for e in range(12)]
+        return "epoch,loss,val_loss,val_accuracy\n" + "\n".join(rows)
+
+    assert "constant-metric" not in ids(told(tmp_path, table(0.9733), "history.csv"))
+    fell = table(0.9733).replace(",0.96", ",0.213")
+    assert "constant-metric" in ids(told(tmp_path, fell, "history.csv"))
+
+
+def test_only_opponents(tmp_path: Path) -> None:
+    rows = "epoch,d_loss,g_loss\n" + "\n".join(f"{e},{0.6 + 0.01 * (e % 5)},{0.9 + 0.02 * (e % 7)}" for e in range(60))
+    assert "two opponents" in told(tmp_path, rows, "history.csv").headline
+
+
+def test_a_floor_under_the_sum_of_a_loss_hides_what_is_learned(tmp_path: Path) -> None:
+    def table(recon: float) -> str:
+        rows = [
+            f"{e},{16 + 0.1 * recon**e + 0.001 * (e % 7):.5f},{0.1 * recon**e + 0.002:.5f},{16 + 0.001 * (e % 7):.5f}"
+            for e in range(400)
+        ]
+        return "step,train_loss,train_recon_loss,train_kl_loss\n" + "\n".join(rows)
+
+    assert "plateau" not in {f.id for f in told(tmp_path, table(0.99), "metrics.csv").findings}
+
+
+def test_a_policy_that_no_longer_tries_has_collapsed(tmp_path: Path) -> None:
+    rows = [f"{200 * i},{-100.0 + (3.0 if i < 2 else 0.0)},{0.0 if i > 3 else -0.6},0.0" for i in range(400)]
+    table = "timesteps,rollout/ep_rew_mean,train/entropy_loss,train/policy_gradient_loss\n" + "\n".join(rows)
+    diagnosis = told(tmp_path, table, "progress.csv")
+    assert diagnosis.verdict == "ill"
+    assert diagnosis.causes[0].id == "policy-collapse"
+
+
+def test_a_job_that_was_cancelled_did_not_crash(tmp_path: Path) -> None:
+    text = "loading data\nslurmstepd: error: *** JOB 25883692 ON gr015 CANCELLED AT 2022-10-13T04:10:12{why} ***\n"
+    assert told(tmp_path, text.format(why="")).verdict != "ill"

@@ -116,6 +116,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(-1.0, "the run had long been calm at this rate and higher ones", "level"))
     else:
         out += [replace(e, bits=min(e.bits, 1.0)) if borne else e for e in _beyond(case)]
+    if lr is not None and train is not None and _rises_as_the_rate_falls(train, lr, began):
+        out.append(Evidence(-2.0, "the loss goes on rising while the rate falls to less than half of what it was", "falls"))
     clip = case.knob("clip.norm")
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
@@ -151,6 +153,19 @@ def _beyond(case: Case) -> list[Evidence]:
     if isinstance(peak, (int, float)) and adaptive(case) is None and peak > 0.1:
         return [Evidence(0.7, f"the rate reaches {peak:.2g}: only plain SGD is run with that", "level")]
     return []
+
+
+def _rises_as_the_rate_falls(train: Series, lr: Series, onset: float | None) -> bool:
+    """A loss that a high rate drove up stays up or comes down when the rate falls; it does not climb on, step for step."""
+    if onset is None or lr.clock != train.clock:
+        return False
+    good = train.finite & (train.at >= onset)
+    thirds = np.array_split(train.values[good], 3)
+    rates = lr.values[lr.finite & (lr.at >= onset)]
+    if len(thirds[0]) < 3 or len(rates) < 3 or not 0 < rates[-1] < 0.5 * rates[0]:
+        return False
+    levels = [float(np.median(third)) for third in thirds]
+    return levels[2] - levels[1] > 0.5 * (levels[1] - levels[0]) > 0
 
 
 def _borne(lr: Series, onset: float) -> bool:

@@ -53,6 +53,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     lr: Series | None = case.get("lr")
     if shape is not None and (shape.warmup_end is not None or shape.still_warming):
         return Excluded("the learning rate does warm up")
+    rates = lr.values[lr.finite] if lr is not None else np.zeros(0)
+    if len(rates) >= 3 and rates[-1] > rates[0] and bool(np.all(np.diff(rates) >= 0)):
+        return Excluded("the learning rate rises all along the record")
     warmup = case.knob("schedule.warmup")
     if isinstance(warmup, (int, float)) and warmup > 0 and shape is None:
         return Excluded("the config has a warm-up")
@@ -64,7 +67,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     share = (onset - float(train.at[0])) / max(float(train.at[-1] - train.at[0]), 1e-12)
     if share > 0.2 and not (train.clock == "step" and onset < 2000):
         return Excluded("the trouble begins long after the first steps")
-    if share <= EARLY or (train.clock == "step" and onset < 2000):
+    if case.found("starts-late"):
+        pass  # its first rows are not those of the run
+    elif share <= EARLY or (train.clock == "step" and onset < 2000):
         out.append(Evidence(1.5, "the trouble begins in the first steps", "timing"))
     if shape is not None and lr is not None and shape.first >= 0.9 * shape.peak:
         out.append(Evidence(1.5, f"the rate starts at its full height ({shape.first:.3g})", "rate", (lr.place(0),)))

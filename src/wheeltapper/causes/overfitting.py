@@ -55,14 +55,14 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     turns = [f for f in case.found("declined-after-peak", severity="ill") if f.onset is not None]
     if case.found("memorised", severity="ill"):
         return [Evidence(4.0, "every example was seen many times and the training loss is near zero", "trend")]
-    gap = case.found("train-val-gap", severity="ill")
-    if gap and not turns:
-        return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
     lost = case.found("gap-at-guessing", severity="ill")
     if lost and not turns:
         by_heart = lost[0].numbers["trained"] >= BY_HEART
         text = f"training items are {lost[0].numbers['trained']:.0%} right, held-out ones {lost[0].numbers['held']:.0%}"
         return [Evidence(3.0 if by_heart else 0.5, f"{text}{': known by heart' if by_heart else ''}", "trend", lost[0].places)]
+    gap = case.found("train-val-gap", severity="ill")
+    if gap and not turns:
+        return [Evidence(3.0, gap[0].summary, "trend", gap[0].places)]
     flat = case.found("plateau", severity="ill")
     if flat and not turns and flat_from_start(train, flat[0].onset):
         return Excluded("the training loss never fell: nothing was learned, by heart or otherwise")

@@ -165,6 +165,8 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
         if s.quantity in ("accuracy", "iou", "dice", "map", "error")
         and (s.window == "eval" or any(_same_rows(s, table) for table in tables))
     ]
+    if not found and not any(s.quantity == "loss" and s.split for s in run.series.values()):
+        found = [s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "f1", "auc", "psnr")]  # all there is
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))

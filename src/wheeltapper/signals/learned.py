@@ -14,6 +14,7 @@ from wheeltapper.signals.statistics import badness, fall_from_best, noise_of
 
 FEWEST = 4  # values: fewer make no curve
 TERMS = 50  # values of a term beside an opponent, which moves its level
+A_PART = 0.1  # of the sum: a small term that falls says nothing of the others
 MATERIAL = 0.02  # of its level: what stuck-from-start calls not moving; healthy records gain 3.8 % at least (LOG.md)
 
 
@@ -37,6 +38,8 @@ def learned(
     tried = []
     alone = [s for s in loss_parts if not {"gan", "adv", "d", "g"} & set((s.part or "").split("_")[:1])]
     alone = [s for s in alone if len(s) >= TERMS] if task.adversarial else []
+    whole = sum(_level(s) for s in loss_parts)
+    alone = [s for s in alone if _level(s) >= A_PART * whole]
     for series in [*val_metrics[:4], val_loss, train_loss, *alone[:4]]:
         if series is None:
             continue
@@ -63,7 +66,14 @@ def learned(
         ):
             return Learned(True, f"{series.name} holds its level of {sign * end:.4g}", series.name)
         tried.append(f"{series.name} did not clearly improve ({sign * start:.4g} to {sign * end:.4g})")
+    if not tried and task.adversarial:
+        return Learned(False, "only losses of two opponents are logged, which show a balance and no progress")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
+
+
+def _level(series: Series) -> float:
+    x = np.abs(series.values[series.finite])
+    return float(np.median(x[: max(3, len(x) // 10)])) if len(x) else 0.0
 
 
 def improves_late(series: Series) -> bool:

@@ -11,7 +11,8 @@ is never updated (EMA), a collapsed model that predicts one class.
 ## How it decides
 Exact equality of the last values: five at least and a third of the record. Values that sit at the limit of
 their scale (0, 1, 100 %) are saturated, and only noted. Ill when the score also is not a good one: at or
-below its start; otherwise a watch.
+below its start; otherwise a watch. A score next to its best beside a validation loss that still moves has converged
+to its few digits: a watch.
 
 ## When it is wrong
 Scores with few steps (accuracy on 20 items), values printed with two digits.
@@ -24,10 +25,14 @@ Scores with few steps (accuracy on 20 items), values printed with two digits.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
+from wheeltapper.signals.curves import worth_acting
+from wheeltapper.signals.statistics import badness
 from wheeltapper.signs import seen, where
 
 ID = "constant-metric"
@@ -47,6 +52,7 @@ def look(
     if not scores:
         return Unknown("fewer than five values of any score", ("more evaluations",))
     out = [finding for series in scores if (finding := _one(series, train_loss)) is not None]
+    out = [_rounded(f, scores, val_loss) for f in out]
     return out[:3] or Clear("no score repeats exactly")
 
 
@@ -69,6 +75,17 @@ def _one(series: Series, train_loss: Series | None) -> Finding | None:
     if frozen and (digits >= 5 or (digits >= 4 and _flat(train_loss))):
         ill, text = True, f"{text}, {rows / len(x):.0%} of the record: training no longer changes what is evaluated"
     return seen(ID, series, text, severity="ill" if ill else "watch", grade="is", onset=index, rows=rows, value=value)
+
+
+def _rounded(finding: Finding, scores: list[Series], val_loss: Series | None) -> Finding:
+    """A score that repeats next to its best while the validation loss still moves has converged to its few digits."""
+    series = next(s for s in scores if s.name == finding.series)
+    if val_loss is None or series is val_loss or series.quantity == "loss" or series.better not in ("up", "down"):
+        return finding
+    x = badness(series.values[series.finite], series.better)
+    late = val_loss.values[val_loss.finite][-int(finding.numbers["rows"]) :]
+    near = float(x[-1] - x.min()) < worth_acting(series, float(x.min()))
+    return replace(finding, severity="watch") if near and len(set(late.tolist())) > 1 and len(x) > finding.numbers["rows"] else finding
 
 
 def _flat(train_loss: Series | None) -> bool:

@@ -9,7 +9,7 @@ The run did not end by itself; the last checkpoint may be older than the last lo
 ## How it decides
 Exact: the log says so, and no value is logged more than a few lines after it. Dying is no illness of the
 training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss
-that is not finite, a loss scale at its floor.
+that is not finite, a loss scale at its floor. A job that was cancelled was stopped by hand.
 
 ## When it is wrong
 A traceback that was caught and logged while training went on (values follow it): that is left alone.
@@ -47,7 +47,7 @@ def look(run: Run) -> Answer:
     words = last_words(last.text, 200) or last.kind
     own = FAILED.search(last.text)
     what = "ran out of memory" if last.kind == "oom" else "crashed"
-    if "KeyboardInterrupt" in last.text:
+    if "KeyboardInterrupt" in last.text or ("CANCELLED" in last.text and "TIME LIMIT" not in last.text):
         what = "was stopped by hand"
     trained = any(len(s) for s in run.series.values() if s.quantity == "loss")
     when = "" if trained else " before the first training row"

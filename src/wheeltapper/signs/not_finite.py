@@ -8,7 +8,8 @@ values come back.
 A loss that is NaN to the end means the weights are NaN: nothing after the onset was training.
 
 ## How it decides
-Exact. Non-finite from some point to the end is ill. Non-finite that clears again, with the curve back at
+Exact. Non-finite from some point to the end is ill, and so is a loss that is on most of its rows, the last among
+them; one last evaluation beside a finite training loss is not yet. Non-finite that clears again, with the curve back at
 its level, is a watch: one poisoned batch in a running average, or a step that the loss scaler skipped. A
 validation loss that is NaN while a validation score is as good as before is a watch too: the loss is at
 fault, not the model. Non-finite on a fixed share of rows from the first row on is a placeholder for "not
@@ -49,6 +50,14 @@ def look(
 ) -> Answer | list[Finding]:
     found = [finding for series in judged if (finding := _one(series)) is not None]
     found = [_softened(f, judged, val_metrics) for f in found]
+    # One evaluation, the last, is not a run that is lost while the training loss is finite.
+    sound = train_loss is not None and len(train_loss) > 2 and bool(train_loss.finite[-1])
+    found = [
+        replace(f, severity="watch")
+        if sound and f.numbers.get("rows") == 1 and (f.series or "").startswith(("val/", "test/"))
+        else f
+        for f in found
+    ]
     told = None if any(f.severity == "ill" for f in found) else _told(run, train_loss)
     found += [told] if told is not None else []
     if not found:
@@ -107,6 +116,9 @@ def _one(series: Series) -> Finding | None:
     if series.quantity in ("grad_norm", "loss_scale"):
         text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}"
         return seen(ID, series, text, severity="watch", grade="is", onset=first, rows=bad.sum())
+    if not gone and bad[-1] and n >= 3 and float(bad.mean()) > 0.5 and series.quantity == "loss":
+        text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, the last among them, first at {where(series, first)}"
+        return seen(ID, series, text, severity="ill", grade="is", onset=first, rows=bad.sum())
     if gone:
         start = int(np.flatnonzero(~bad)[-1]) + 1  # the first of the last unbroken stretch
         start = first if share > 0.9 else start

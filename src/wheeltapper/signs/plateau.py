@@ -12,7 +12,8 @@ found out by looking, not by waiting.
 Progress is measured in the loss and in its logarithm. The knee is where 95 % of the gain in both has been
 made. Ill when the knee lies in the first 30 % of the record and nothing excuses it: the learning rate at
 the end is at least half its peak (a decayed rate explains a flat tail) or is not logged, and there is no
-score on held-out data that still improves. On the healthy records of the corpus with a rate that did not
+score on held-out data that still improves, and no term of the loss that halved since (a floor, free bits or a constant,
+hides it in the sum). On the healthy records of the corpus with a rate that did not
 decay the knee lies at 40 % or later (LOG.md, 2026-11-16). It is only suspected unless the record spans ten
 epochs with a third of the planned run ahead: a model at the floor of its task looks the same.
 
@@ -51,6 +52,7 @@ def look(
     lr: Series | None = None,
     val_loss: Series | None = None,
     val_metrics: tuple[Series, ...] = (),
+    loss_parts: tuple[Series, ...] = (),
 ) -> Answer:
     if task.diffusion:
         return Unknown("a diffusion loss is nearly flat by nature", ("per-noise-level losses on a fixed probe",))
@@ -63,6 +65,9 @@ def look(
     left = _rate_left(lr)
     if left is not None and left < RATE:
         return Clear("flat at the end, as a run with a decayed learning rate is")
+    fell = [s.name for s in loss_parts if _fell_on(s, knee)]
+    if fell:
+        return Clear(f"{fell[0]} fell to less than half since, under a term that stands")
     late = [s.name for s in (val_loss, *val_metrics) if s is not None and improves_late(s)]
     if late:
         return Clear(f"{late[0]} still improves")
@@ -81,6 +86,13 @@ def look(
         ID, train_loss, text, severity="ill", grade="is-p" if sure else "suspected", onset=index, p=0.05,
         flat=1 - knee, level=level, epochs=span,
     )  # fmt: skip
+
+
+def _fell_on(part: Series, knee: float) -> bool:
+    """A term that halved after the knee of the whole: a floor (free bits, a constant) hides it in the sum."""
+    x = part.values[part.finite]
+    start, k = int(knee * len(x)), max(3, len(x) // 20)
+    return len(x) - start >= 4 * k and 0 < float(np.median(x[-k:])) < 0.5 * float(np.median(x[start : start + k]))
 
 
 def knee_of(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

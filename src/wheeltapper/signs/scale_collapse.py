@@ -9,9 +9,10 @@ the overflow is in the forward pass or the gradients truly explode, and no step 
 
 ## How it decides
 Exact arithmetic of the scaler: a scale below 1 means that no usable scale exists (the scaler's own
-documentation). A fall of 2^3 within the last half of the record, ending at its lowest, is a collapse; falls
+documentation), unless the loss still falls and the scale stands above 1e-4 (fairseq's floor). A fall of 2^3 within the last half of the record, ending at its lowest, is a collapse; falls
 during the search of the first 50 rows, or single halvings, are how a scaler works (at equilibrium one skip
-per growth interval). A program that stops because its scale is at the minimum says it itself. A scale of -1, 0 or exactly 1 throughout is a placeholder or a disabled scaler.
+per growth interval). A program that stops because its scale is at the minimum says
+it itself, and so does one that skips step after step there. A scale of -1, 0 or exactly 1 throughout is a placeholder or a disabled scaler.
 
 ## When it is wrong
 A scaler with another floor or a fixed scale; a record that stops in the middle of a dip.
@@ -33,11 +34,14 @@ import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place, Unknown
 from wheeltapper.run.model import Run, Series
+from wheeltapper.signals.statistics import noise_of
 from wheeltapper.signs import last_words, seen, where
 
 ID = "scale-collapse"
 LIVE = True
 STOPPED = re.compile(r"minimum loss scale reached|loss scale already at minimum", re.IGNORECASE)
+FLOOR = 1e-4  # fairseq's --min-loss-scale; below, nothing that fp16 holds is left of a gradient
+SAME = re.compile(r"loss scale: ([\d.e+-]+), reducing to ([\d.e+-]+)", re.IGNORECASE)  # DeepSpeed, at its floor
 FALL = 8.0  # three halvings without recovery; healthy scalers halve once and grow back
 
 
@@ -56,10 +60,12 @@ def look(run: Run, loss_scale: Series | None = None, train_loss: Series | None =
     low = float(x[-1])
     if x.min() < 1.0 and x[0] >= 1.0:
         first = int(index_of[int(np.argmax(x < 1.0))])
-        text = (
-            f"the loss scale falls below 1 at {where(loss_scale, first)} (it was {level:g}): no scale lets fp16 through"
+        text = f"the loss scale falls below 1 at {where(loss_scale, first)} (it was {level:g})"
+        learns = low >= FLOOR and _still_learns(train_loss, float(loss_scale.at[first]))
+        text += ", and the loss still falls" if learns else ": no scale lets fp16 through"
+        return seen(
+            ID, loss_scale, text, severity="watch" if learns else "ill", grade="is", onset=first, level=level, last=low
         )
-        return seen(ID, loss_scale, text, severity="ill", grade="is", onset=first, level=level, last=low)
     peak = int(np.argmax(half == half.max()))
     before = max(level, float(half[peak]))
     if low <= before / FALL and low <= half.min() and float(np.max(x[-max(2, len(x) // 10) :])) <= before / 2:
@@ -75,6 +81,11 @@ def look(run: Run, loss_scale: Series | None = None, train_loss: Series | None =
 
 def _told(run: Run, train_loss: Series | None) -> Finding | None:
     """fairseq and DeepSpeed stop by themselves when no scale is left, and say so."""
+    stuck = [e for e in run.events if e.kind == "overflow" and (m := SAME.search(e.text)) and float(m[1]) == float(m[2])]
+    if sum(e.count for e in stuck) >= 3:
+        last = stuck[0]
+        text = f"step after step is skipped at the lowest loss scale there is: {last_words(last.text, 120)}"
+        return Finding(ID, text, "ill", "is", places=(Place(last.file, last.line),))
     last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)
     if last is None:
         return None
@@ -86,6 +97,18 @@ def _told(run: Run, train_loss: Series | None) -> Finding | None:
             ID, train_loss, text, severity="ill", grade="is", onset=end, extra=(place,), level=1.0, last=1e-4
         )
     return Finding(ID, text, "ill", "is", places=(Place(last.file, last.line),))
+
+
+def _still_learns(loss: Series | None, onset: float) -> bool:
+    """The loss is lower since the scale fell than before it, by more than its noise: updates are taken."""
+    if loss is None:
+        return False
+    before = loss.values[(loss.at < onset) & loss.finite]
+    after = loss.values[(loss.at >= onset) & loss.finite]
+    if not len(before) or not len(after):
+        return False
+    noise = noise_of(loss.values[loss.finite]).sigma if int(loss.finite.sum()) >= 8 else 0.0
+    return float(np.median(after)) < float(np.median(before[-3:])) - 3 * noise / np.sqrt(len(after))
 
 
 def _loss_rose(loss: Series | None, onset: float) -> bool:

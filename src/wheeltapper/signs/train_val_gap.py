@@ -8,7 +8,7 @@ What is still being learned helps only the training set. A gap as such is no fau
 and a harder validation set make one from the first evaluation on.
 
 ## How it decides
-Over the last 60 % of the record the validation loss gained less than 5 % of what it had gained before, the
+Over the last 60 % of the record the validation loss gained less than 5 % of what it had gained before and less than a fifth of what was left, the
 training loss fell by half or more in that time, and the ratio of the two grew at least threefold since the
 first evaluation (so that a gap of units or of difficulty, present from the start, does not count). Ill
 when the main validation metric is poor as well (a share under 30 %); a watch when a metric is decent and
@@ -58,7 +58,8 @@ def look(train_loss: Series, val_loss: Series, main_metric: Series | None = None
         return Clear("the validation loss never fell, which other signs judge")
     ratio0, ratio1 = float(y[:head].mean() / x[:head].mean()), float(y[-tail:].mean() / x[-tail:].mean())
     fell = float(x[-tail:].mean() / x[cut])
-    if since > PROGRESS * gained or fell > 1 - FELL or ratio1 < GREW * max(ratio0, 0.2):
+    # Where nearly all was gained at once, what is won later is small beside it and may still be a fifth of what is left.
+    if since > min(PROGRESS * gained, 0.2 * middle) or fell > 1 - FELL or ratio1 < GREW * max(ratio0, 0.2):
         return Clear(f"validation over training loss went from {ratio0:.3g} to {ratio1:.3g}")
     best = int(np.argmin(level[: cut + 1]))
     index = int(np.flatnonzero(val_loss.finite)[best])
