@@ -202,3 +202,10 @@ def test_a_rate_that_rises_all_along_the_record_is_a_warm_up() -> None:
         {"train/loss": [8.3, 9.1, math.nan, math.nan, math.nan], "lr": [6e-4, 6e-4, 6.1e-4, 6.2e-4, 6.2e-4]}, start=748
     )
     assert "no-warmup" not in {c.id for c in diagnose_run(run).causes if c.probability > 0.01}
+
+
+def test_batches_that_cost_exactly_the_same_do_not_reach_the_output() -> None:
+    same = diagnose_run(make_run({"train/loss": [10.8259] * 40, "lr": [3e-4] * 40}))
+    slow = diagnose_run(make_run({"train/loss": noisy([10.83] * 40, 0.003), "lr": [1e-9] * 40}))
+    assert same.causes[0].id == "output-collapse"
+    assert "output-collapse" not in {c.id for c in slow.causes if c.probability > 0.1}

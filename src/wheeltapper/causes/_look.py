@@ -10,7 +10,7 @@ import numpy as np
 
 from wheeltapper.causes import Case
 from wheeltapper.config.tree import Leaf
-from wheeltapper.finding import Evidence
+from wheeltapper.finding import Evidence, Finding
 from wheeltapper.run.model import Event, Run, Series
 from wheeltapper.run.onsets import began
 from wheeltapper.signals.statistics import block_medians, noise_of
@@ -70,6 +70,15 @@ def through(train: Series | None, onset: float | None) -> Literal["falls", "hold
     if fall > max(noise, 0.02 * abs(start)) and rise < max(noise, 0.1 * fall):
         return "falls"
     return "holds" if rise < noise else ""
+
+
+def same_on_every_batch(case: Case) -> Finding | None:
+    """A training loss that repeats exactly, row for row: other items cost exactly the same, so the output does not depend
+    on the input. Weights that merely stand still give each batch its own loss."""
+    train: Series | None = case.get("train_loss")
+    held = [f for f in case.found("constant-metric", severity="ill") if train is not None and f.series == train.name]
+    alone = train is not None and train.window not in ("epoch", "running") and train.clock == "step"
+    return held[0] if held and alone and held[0].numbers.get("rows", 0) >= 10 else None
 
 
 def flat_from_start(series: Series | None, onset: float | None) -> bool:

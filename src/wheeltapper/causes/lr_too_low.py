@@ -34,6 +34,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
+from wheeltapper.causes._look import same_on_every_batch
 from wheeltapper.causes._settings import HIGH_ADAPTIVE, HIGH_PLAIN, number, plain_sgd, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
@@ -92,6 +93,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)
+    if same_on_every_batch(case):
+        out.append(Evidence(-3.0, "the loss is exactly the same on every row: a low rate gives each batch its own", "same"))
     return out
 
 

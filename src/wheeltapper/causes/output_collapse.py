@@ -32,7 +32,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import series_like
+from wheeltapper.causes._look import same_on_every_batch, series_like
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -58,6 +58,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             out.append(Evidence(6.0, f"{series.name} sank from {top:.3g} to {last:.3g}", "spread", (series.place(0),)))
     if spreads and not out:
         return Excluded(f"{spreads[0].name} holds its size: outputs differ between inputs")
+    if same := same_on_every_batch(case):
+        text = "different batches cost exactly the same: the output does not depend on the input"
+        out.append(Evidence(5.0, text, "same", same.places))
     accuracy = [f for f in case.found("constant-metric") if "accuracy" in (f.series or "")]
     loss: Series | None = case.get("val_loss")
     if accuracy and loss is not None and accuracy[0].onset is not None:
