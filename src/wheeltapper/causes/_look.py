@@ -114,10 +114,11 @@ def at_any_scale(scale: Series | None, train: Series | None) -> str:
 
 def scale_fell_first(case: Case) -> bool:
     """The loss scale had collapsed before anything else broke: what broke later is not what made it fall."""
-    fell = [f for f in case.found("scale-collapse", severity="ill") if f.onset is not None]
+    scale: Series | None = case.get("loss_scale")
+    fell = case.since(scale.clock, "scale-collapse") if scale is not None else None
     others = [f for f in case.findings if f.severity == "ill" and f.id != "scale-collapse"]
-    first = began(case.run, others, fell[0].clock) if fell and fell[0].clock else []
-    return bool(first) and (fell[0].onset or 0.0) < first[0][0]
+    first = began(case.run, others, scale.clock) if scale is not None else []
+    return fell is not None and bool(first) and fell < first[0][0]
 
 
 def as_share(series: Series) -> float:

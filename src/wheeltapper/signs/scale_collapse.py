@@ -83,9 +83,8 @@ def _told(run: Run, train_loss: Series | None) -> Finding | None:
     """fairseq and DeepSpeed stop by themselves when no scale is left, and say so."""
     stuck = [e for e in run.events if e.kind == "overflow" and (m := SAME.search(e.text)) and float(m[1]) == float(m[2])]
     if sum(e.count for e in stuck) >= 3:
-        last = stuck[0]
-        text = f"step after step is skipped at the lowest loss scale there is: {last_words(last.text, 120)}"
-        return Finding(ID, text, "ill", "is", places=(Place(last.file, last.line),))
+        text = f"step after step is skipped at the lowest loss scale there is: {last_words(stuck[0].text, 120)}"
+        return Finding(ID, text, "ill", "is", places=(Place(stuck[0].file, stuck[0].line),))
     last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)
     if last is None:
         return None
@@ -108,7 +107,7 @@ def _still_learns(loss: Series | None, onset: float) -> bool:
     if not len(before) or not len(after):
         return False
     noise = noise_of(loss.values[loss.finite]).sigma if int(loss.finite.sum()) >= 8 else 0.0
-    return float(np.median(after)) < float(np.median(before[-3:])) - 3 * noise / np.sqrt(len(after))
+    return float(np.median(after)) < float(np.median(before[-3:])) - 3 * noise / float(np.sqrt(len(after)))
 
 
 def _loss_rose(loss: Series | None, onset: float) -> bool:
