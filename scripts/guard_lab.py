@@ -342,7 +342,7 @@ def records(rows: dict[str, Any]) -> Iterator[Any]:
     for i, (loss, norm, ratio, rate) in enumerate(zip(*(rows[c].tolist() for c in COLUMNS[:4]), strict=True)):
         bad = not math.isfinite(norm)
         yield StepRecord(
-            i, i, 0.0, loss, 1, norm, (), True, (rate,), ratio, int(bad), 0 if bad else -1, None, math.nan, False
+            i, i, 0.0, loss, 1, norm, (), True, (rate,), ratio, int(bad), 0 if bad else -1, None, math.nan, False, True
         )
 
 
