@@ -39,8 +39,8 @@ EVERY, LOOKED = (
     ("weight_rms", "grad_rms", "update_rms", "moved", "lag", "active"),
 )  # as guard_ensemble.py keeps them
 COLUMNS = ("loss", "grad_norm", "update_ratio", "lr", "step_s")
-# Alarms of the looks at every tensor. Where the looks are not in a file, a guard told of them as it ran.
-OF_TENSORS = ("weights", "no-gradient", "frozen", "stagnant")
+# What the numbers of a file do not hold where it has no looks: the guard that ran told of it. (A loss may be nan for none was given.)
+ONLY_LIVE = ("nonfinite-loss", "weights", "no-gradient", "frozen", "stagnant")
 
 
 def save(out: Path, name: str, truth: dict[str, Any], guard: Any) -> None:
@@ -342,7 +342,7 @@ def records(rows: dict[str, Any]) -> Iterator[Any]:
     for i, (loss, norm, ratio, rate) in enumerate(zip(*(rows[c].tolist() for c in COLUMNS[:4]), strict=True)):
         bad = not math.isfinite(norm)
         yield StepRecord(
-            i, i, 0.0, loss, 1, norm, (), True, (rate,), ratio, int(bad), 0 if bad else -1, None, math.nan, False, True
+            i, i, 0.0, loss, 1, norm, (), True, (rate,), ratio, int(bad), 0 if bad else -1, None, math.nan, False
         )
 
 
@@ -380,7 +380,7 @@ def said(rows: dict[str, Any], signs: bool) -> list[tuple[str, int]]:
     ask.LONGEST = 100  # as a run of many hours would be asked in its first thousand steps
     asker = ask.Asker(guard, thread=False, share=math.inf) if signs else None
     if looks is None:
-        told += [(kind, step) for kind, step, *_ in json.loads(str(rows["incidents"])) if kind in OF_TENSORS]
+        told += [(kind, step) for kind, step, *_ in json.loads(str(rows["incidents"])) if kind in ONLY_LIVE]
     for record in records(rows):
         guard.at, before = record.step + 1, len(guard.incidents)
         guard.history = [record]
