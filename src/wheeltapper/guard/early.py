@@ -27,7 +27,7 @@ LAST = 4  # blocks that are judged, of which three must have the scatter
 HISTORY = 64  # blocks before the reference from which the noise of the scatter is taken
 START = 16  # blocks before anything is said: a start is no state to compare with
 # A batch of a ninth scatters three times as far, and batches are seldom made smaller than that in a run. With 2 instead of 3,
-# 11 of 1,009 healthy trainings were warned of instead of 2, and the GPTs that broke no more than 30 steps sooner (LOG.md).
+# 11 of 1,025 healthy trainings were warned of instead of 2, and the GPTs that broke no more than 30 steps sooner (LOG.md).
 FACTOR = 3.0
 # Of the scatter's own noise; 4 standard errors are one look in 30,000, and a run has one look in 32 steps.
 SIGMAS = 4.0
