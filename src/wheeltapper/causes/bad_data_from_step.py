@@ -36,14 +36,13 @@ from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import scale_fell_first, through
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
-from wheeltapper.signals.statistics import running_median
 
 ID = "bad-data-from-step"
 AREA = "data"
 EXPLAINS = ("spiked", "diverged", "slow-rise", "collapsed", "at-chance", "declined-after-peak", "above-start")
 PRIOR = -2.0
 ROWS = 4
-FAR = 10.0  # times the loss of the first rows: an untrained network gets on any data about what it got on the first
+FAR = 10.0  # times the loss of the first rows: data of another range costs that, too, but a whole network learns it
 TRIAL = "2 x 2: the checkpoints before and after the jump, each on the data before and after"
 
 
@@ -58,9 +57,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         at, low, high = step
         text = f"the training loss goes from {low:.4g} to {high:.4g} at once, at {at:g}, and stays on its new level"
         out.append(Evidence(3.0, text, "jump"))
-        start = float(np.median(train.values[train.finite][:3])) if train is not None else high
-        if high > FAR * max(start, low) > 0:
-            text = f"{high:.4g} is far above where the record begins ({start:.4g}): no data does that to weights that are whole"
+        x = train.values[train.finite] if train is not None else np.array([high])
+        start, end = float(np.median(x[:3])), float(np.median(x[-max(3, len(x) // 10) :]))
+        if min(high, end / 0.6) > FAR * max(start, low) > 0:
+            text = f"{high:.4g} is far above where the record begins ({start:.4g}), and nothing of it is learned: the weights broke"
             out.append(Evidence(-3.0, text, "far"))
     elif jumps:
         out.append(Evidence(1.5, jumps[0].summary, "jump", jumps[0].places))
@@ -114,9 +114,10 @@ def _step_change(train: Series, onset: float) -> tuple[float, float, float] | No
     settled = float(np.median(rest[-max(ROWS, len(rest) // 4) :]))
     # A network that gets other data may learn it in part, so the loss may come down again, but not to where it was.
     jump = float(np.diff(x[i - 1 : i + 3]).max())  # medians of four rows place the step to within a row or two
-    # A loss that rises all the while has its steepest rows, too: the step must be most of the rise.
-    rise = float(running_median(x[i:], ROWS).max() - running_median(x[max(0, i - 3 * ROWS) : i], ROWS).min())
-    sharp = high - low > 0.6 * rise and jump > 0.4 * (high - low) and 0.1 * (high - low) < settled - low < 1.7 * (high - low)
+    # A loss that rises all the while has its steepest rows, too: before a step it does not.
+    earlier = x[max(0, i - 3 * ROWS) : i - ROWS]
+    rose = len(earlier) >= 2 and low - float(np.median(earlier)) > 0.3 * (high - low)
+    sharp = not rose and jump > 0.4 * (high - low) and 0.1 * (high - low) < settled - low < 1.7 * (high - low)
     return (float(at[i]), low, high) if sharp else None
 
 

@@ -91,7 +91,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     began = case.since(train.clock) if train is not None else None
     if not case.found("not-finite", "diverged", "spiked", "above-start", severity="ill") and (course := through(train, began)):
         text = f"the training loss {course} {'on' if course == 'falls' else 'its level'} through the onset: the optimizer is stable"
-        return [Evidence(-4.0 if course == "falls" else -2.0, text, "shape")]
+        return [Evidence(-4.0, text, "shape")] if course == "falls" else [Evidence(-2.0, text, "shape"), *_beyond(case)]
     sudden = bool(case.found("not-finite", severity="ill")) and not case.found("diverged", "spiked")
     if lr is not None and onset is not None and lr.finite.sum() >= 3:
         timing = _at_the_peak(lr, onset)
