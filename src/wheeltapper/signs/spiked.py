@@ -27,6 +27,8 @@ A loss that is a single batch of a noisy objective (diffusion) spikes by nature.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Severity, Unknown
@@ -62,9 +64,12 @@ def look(
     sigma = max(robust_sigma(np.diff(x)) / np.sqrt(2), 1e-9)
     heavy = 1.5 * float(np.quantile(np.abs(excess[1:half]), 0.99)) if n >= 40 else 0.0
     limit = max(spike_threshold(n) * sigma, heavy, np.log(1.15))
-    best = [s.name for s in (*val_metrics, val_loss) if s is not None and ends_at_best(s)]
+    at_best = [s for s in (*val_metrics, val_loss) if s is not None and ends_at_best(s)]
+    best = [s.name for s in at_best]
     ruined = _ruined(train_loss, good, x, width)
-    if ruined is not None and not (best or shifting or task.reinforcement or task.adversarial):
+    # A score whose first evaluation is of the blown-up weights is better than that whatever is left of them.
+    spared = ruined is not None and any(_looked_before(s, train_loss, ruined.onset) for s in at_best)
+    if ruined is not None and not (spared or shifting or task.reinforcement or task.adversarial):
         return ruined
     spots = np.flatnonzero(excess > limit)
     spots = spots[spots > 0]
@@ -100,6 +105,11 @@ def look(
     mild = end is not None or size < TENFOLD
     severity: Severity = "note" if mild else "watch"
     return [seen(ID, train_loss, text, severity=severity, grade="is-p", onset=index, end=end, factor=size, stays=0.0)]
+
+
+def _looked_before(score: Series, train_loss: Series, onset: float | None) -> bool:
+    at = score.on(train_loss.clock)
+    return at is None or onset is None or bool(np.nanmin(at[score.finite]) < onset)
 
 
 def _ruined(train_loss: Series, good: Ints, x: Floats, width: int) -> Finding | None:
@@ -152,6 +162,11 @@ CASES = {
     "near miss": {"train/loss": [*_base[:40], 3.0, *_base[40:]], "expect": "note"},
     "blown up, and back where it began": {
         "train/loss": [1.04, 19.0, 1.9e5, 4.9e8, 2.5e4, 1.9, *[1.0 + 0.01 * ((i * 7) % 5) for i in range(60)]],
+        "expect": "ill",
+    },
+    "first evaluated when blown up": {
+        "train/loss": [1.04, 19.0, 1.9e5, 4.9e8, 2.5e4, 1.9, *[1.0 + 0.01 * ((i * 7) % 5) for i in range(60)]],
+        "val/psnr": [*[math.nan] * 4, -41.0, 12.0, *[21.4] * 60],
         "expect": "ill",
     },
     "held-out score at its best": {
