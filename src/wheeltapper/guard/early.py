@@ -153,7 +153,7 @@ class Early:
         times = math.exp(grown)
         text = (
             f"Early warning: the gradient norm scatters {times:.2g} times as far from step to step as at the best loss "
-            f"(step {best.step}), and the loss has not improved since. {MEASURED}"
+            f"(step {best.step}), and the loss has not improved since. Keep a checkpoint now and look at the learning rate. {MEASURED}"
         )
         facts = {
             "times": times,
