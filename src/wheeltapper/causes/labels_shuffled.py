@@ -39,6 +39,7 @@ ID = "labels-shuffled"
 AREA = "data"
 EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start", "collapsed", "declined-after-peak")
 PRIOR = -1.5
+UPDATES = 500  # the warm-up of most recipes
 TRIAL = "look at twenty items with their labels, then overfit one batch: minutes"
 
 
@@ -76,10 +77,24 @@ def _led_away(case: Case) -> list[Evidence]:
             continue
         first, last = float(series.values[series.finite][0]), f.numbers["last"]
         train: Series | None = case.get("train_loss")
-        if last < 0.9 * first and train is not None and through(train, case.since(train.clock)) == "falls":
+        if last >= 0.9 * first or train is None or not _hardly_trained(train, series):
+            continue
+        if through(train, case.since(train.clock)) == "falls":
             text = f"{series.name} ends at {last:.4g}, below its first evaluation ({first:.4g}), while the training loss falls on"
             return [Evidence(4.0, text, "away", (series.place(0),))]
     return []
+
+
+def _hardly_trained(train: Series, score: Series) -> bool:
+    """At the first evaluation a few hundred updates had been made, and the training loss had most of its fall before it:
+    nothing was there yet to be unlearned. A fine-tuned model is at its best there, and overfits from there on."""
+    at = score.on(train.clock)
+    if at is None or int(train.finite.sum()) < 8 or train.clock != "step" or at[score.finite][0] > UPDATES:
+        return False
+    x, first = train.values[train.finite], float(at[score.finite][0])
+    early = x[train.at[train.finite] <= first]
+    start, end = float(np.median(x[:3])), float(np.median(x[-max(3, len(x) // 10) :]))
+    return len(early) > 0 and start > end and start - float(np.median(early[-3:])) < 0.5 * (start - end)
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
