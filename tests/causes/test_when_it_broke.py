@@ -209,3 +209,9 @@ def test_batches_that_cost_exactly_the_same_do_not_reach_the_output() -> None:
     slow = diagnose_run(make_run({"train/loss": noisy([10.83] * 40, 0.003), "lr": [1e-9] * 40}))
     assert same.causes[0].id == "output-collapse"
     assert "output-collapse" not in {c.id for c in slow.causes if c.probability > 0.1}
+
+
+def test_a_nan_right_after_the_lowest_loss_so_far_is_not_the_rate() -> None:
+    run = make_run({"train/loss": [*falling(60), *[math.nan] * 140]}, config=ADAM)  # the rate is not logged
+    shares = {c.id: c.probability for c in diagnose_run(run).causes}
+    assert shares["nan-batch"] > shares.get("lr-too-high", 0.0)

@@ -179,3 +179,10 @@ def test_a_policy_that_no_longer_tries_has_collapsed(tmp_path: Path) -> None:
 def test_a_job_that_was_cancelled_did_not_crash(tmp_path: Path) -> None:
     text = "loading data\nslurmstepd: error: *** JOB 25883692 ON gr015 CANCELLED AT 2022-10-13T04:10:12{why} ***\n"
     assert told(tmp_path, text.format(why="")).verdict != "ill"
+
+
+def test_a_first_evaluation_of_blown_up_weights_is_no_start_to_have_learned_from(tmp_path: Path) -> None:
+    losses = [0.93, 40.0, 30.0, *[1.0 + 0.01 * (i % 5) for i in range(60)]]
+    psnr = [17.0, *[21.4 + 0.001 * (i % 3) for i in range(62)]]
+    rows = [f"{10 * i},{loss:.4f},{score:.3f}" for i, (loss, score) in enumerate(zip(losses, psnr, strict=True))]
+    assert told(tmp_path, "step,train_loss,val_psnr\n" + "\n".join(rows), "metrics.csv").verdict != "sound"

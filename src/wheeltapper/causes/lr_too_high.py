@@ -112,6 +112,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     borne = lr is not None and onset is not None and _borne(lr, onset)
     if lr is None and train is not None and fell_at is not None:  # not logged: a warm-up seldom takes a third of a run
         borne = fell_at - float(train.at[0]) > 0.35 * float(train.at[-1] - train.at[0])
+    borne = borne or (train is not None and fell_at is not None and _at_its_lowest(train, fell_at))
     if sudden and any(e.bits < 0 for e in calm) and borne:
         out.append(Evidence(-1.0, "the run had long been calm at this rate and higher ones", "level"))
     else:
@@ -173,6 +174,16 @@ def _borne(lr: Series, onset: float) -> bool:
     long is not what broke it in one step."""
     before = lr.values[(lr.at <= onset) & lr.finite]
     return len(before) >= 3 and float(np.mean(before[:-1] >= 0.9 * before[-1])) >= 0.5
+
+
+def _at_its_lowest(train: Series, onset: float) -> bool:
+    """Thirty rows and more, and the last of them nearly as good as any (three quarters of the gain kept): what is about to break does not improve up to the row
+    before."""
+    before = train.values[(train.at < onset) & train.finite]
+    if len(before) < 30:
+        return False
+    level = running_median(before, 5)
+    return float(level[-1]) <= float(level.min()) + 0.25 * float(level[0] - level.min())
 
 
 def _never_fell(train: Series) -> bool:

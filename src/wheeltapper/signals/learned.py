@@ -13,6 +13,7 @@ from wheeltapper.signals.curves import Task
 from wheeltapper.signals.statistics import badness, fall_from_best, noise_of
 
 FEWEST = 4  # values: fewer make no curve
+ROWS = 20  # of a training loss that tells whether it fell
 TERMS = 50  # values of a term beside an opponent, which moves its level
 A_PART = 0.1  # of the sum: a small term that falls says nothing of the others
 MATERIAL = 0.02  # of its level: what stuck-from-start calls not moving; healthy records gain 3.8 % at least (LOG.md)
@@ -40,6 +41,7 @@ def learned(
     alone = [s for s in alone if len(s) >= TERMS] if task.adversarial else []
     whole = sum(_level(s) for s in loss_parts)
     alone = [s for s in alone if _level(s) >= A_PART * whole]
+    stands = train_loss is not None and int(train_loss.finite.sum()) >= ROWS and not _fell(train_loss)
     for series in [*val_metrics[:4], val_loss, train_loss, *alone[:4]]:
         if series is None:
             continue
@@ -51,6 +53,9 @@ def learned(
         sign = -1.0 if series.better == "up" else 1.0
         early = k if series.quantity != "return" else min(k, max(3, len(x) // 100))  # an agent may learn within the first tenth
         start, end = float(np.median(x[:early])), float(np.median(x[-k:]))
+        if stands and series is not train_loss:
+            # One bad first evaluation, of weights that were thrown about, is no start to have learned from.
+            start = min(start, float(np.min(x[: max(2, early)])))
         spread = max(noise_of(x).sigma / np.sqrt(early), 1e-9 * abs(start))
         size = max(abs(start), abs(end))
         least = 10 * math.log10(1 + MATERIAL) if series.unit == "dB" else MATERIAL * size  # decibels: of the squared error
@@ -69,6 +74,13 @@ def learned(
     if not tried and task.adversarial:
         return Learned(False, "only losses of two opponents are logged, which show a balance and no progress")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
+
+
+def _fell(series: Series) -> bool:
+    x = series.values[series.finite]
+    k = max(3, len(x) // 10)
+    start = min(float(np.min(x[:3])), float(np.median(x[:k])))  # it may blow up within the first tenth
+    return start - float(np.median(x[-k:])) > MATERIAL * abs(start)
 
 
 def _level(series: Series) -> float:

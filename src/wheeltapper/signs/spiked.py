@@ -116,7 +116,7 @@ def _ruined(train_loss: Series, good: Ints, x: Floats, width: int) -> Finding | 
     """Blown up a hundredfold, and what came back is no better than what it began with: nothing learned is left."""
     start, end = min(float(x[0]), float(np.median(x[: max(1, len(x) // 50)]))), float(np.median(x[-width:]))
     peak = int(np.argmax(x[: len(x) - width]))
-    if len(x) <= 2 * width or x[peak] - start < np.log(RUIN) or abs(end - start) > np.log(1.05):
+    if len(x) <= 2 * width or x[peak] - start < np.log(RUIN) or not -np.log(1.05) < end - start < np.log(1.5):
         return None
     index = int(good[int(np.argmax(x - start > np.log(RUIN)))])
     text = (
