@@ -6,6 +6,7 @@ Every claim here is arithmetic on the settings, so it is graded "is"; where a un
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from wheeltapper.simulate.plan import Plan
 CONSTANT_AVERAGES = {None, "torch", "timm", "constant", "averaged_model"}
 STALE = 0.5
 DECOUPLED = {"adamw", "lion", "lamb", "adamw8bit", "fusedadamw"}
+BY_THE_RATE = DECOUPLED - {"lamb"} | {"adam", "nadam", "radam", "adamax", "adam8bit", "fusedadam"}
+LEAPS = 0.1  # three times a weight as it is drawn for a thousand inputs (He: the root of 2/1000 is 0.045)
 FORGETS = 20.0  # updates; usual recipes forget within 2,000 (SGD, 0.1 x 5e-4 / 0.1) to 100,000 (AdamW, 1e-3 x 0.01)
 REPLACED = 0.95  # of the tokens at the strongest noise; SEDD's own settings reach 99.9 % (log-linear) and more
 HARMS = 2.0  # a ramp twice the run: the harder half is never seen
@@ -30,6 +33,7 @@ def arithmetic(knobs: Knobs, length: Length, plan: Plan | None = None) -> Iterat
         yield from _beyond_the_end(knobs, length, length.total)
         yield from _average(knobs, length.total)
     yield from _decay(knobs)
+    yield from _rate(knobs)
     yield from _last_noise(knobs)
     yield from _cosine(knobs, length)
     yield from _cut_short(knobs, length)
@@ -123,6 +127,19 @@ def _decay(knobs: Knobs) -> Iterator[Finding]:
             "updates: nothing learned before that is kept"
         )
         yield _found(knobs, "weight-decay-too-strong", "optimizer.weight_decay", text, horizon=steps)
+
+
+def _rate(knobs: Knobs) -> Iterator[Finding]:
+    """Adam and Lion move every weight by about the rate in a step, whatever the gradient."""
+    rate, name = knobs.value("optimizer.lr"), str(knobs.value("optimizer.name") or "").lower()
+    if re.search("noam|rsqrt|inverse|inv_sqrt", str(knobs.value("schedule.name") or "").lower()):
+        return  # there the number is a factor of a curve that is far below 1
+    if isinstance(rate, (int, float)) and not isinstance(rate, bool) and rate >= LEAPS and name in BY_THE_RATE:
+        text = (
+            f"a learning rate of {rate:g} under {name} moves every weight by about that much in a step, several times what "
+            "weights are drawn with: no recipe has such a rate"
+        )
+        yield _found(knobs, "rate-beyond-recipes", "optimizer.lr", text, "watch", rate=float(rate))
 
 
 def _last_noise(knobs: Knobs) -> Iterator[Finding]:
