@@ -11,8 +11,9 @@ from trial_toy import FakeEngine, toy_run
 from wheeltapper import api
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
-from wheeltapper.finding import Edit
+from wheeltapper.finding import Edit, Finding
 from wheeltapper.sources.record import Checkpoint
+from wheeltapper.testing import make_run
 from wheeltapper.trial import design
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.driver import start_trial
@@ -124,6 +125,10 @@ def test_the_fork_lies_before_the_first_sign(diagnosis: Diagnosis) -> None:
     warm = design.choose_fork(late, "step", (Edit("schedule.warmup", 20, 40),), can_resume=True)
     assert warm.path is None
     assert "first step" in warm.why
+    by_epochs = make_run({"train/loss": [1.0] * 200}, steps_per_epoch=10)
+    found = Finding("declined-after-peak", "", "ill", "is-p", series="train/loss", clock="epoch", onset=6.0)
+    counted = replace(late, run=replace(by_epochs, checkpoints=saved), findings=(found,))
+    assert design.choose_fork(counted, "step", (), can_resume=True).path == "c50.pt"  # epoch 6 is step 60
     only_weights = replace(late, run=replace(late.run, checkpoints=(weights,)))
     assert design.choose_fork(only_weights, "step", (), can_resume=True).path is None
 

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from wheeltapper.api import diagnose
 from wheeltapper.causes import causes
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.lab.truth import Truth, load_all
+from wheeltapper.run.onsets import began
+from wheeltapper.sources.record import ClockName
 
 LESSER = ("time", "memory", "after")
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01)
@@ -72,16 +74,8 @@ def examine(truth: Truth, out: Path) -> Case:
 
 def onset_of(said: Diagnosis, truth: Truth) -> float | None:
     """The first moment at which something ill was seen, on the clock of the truth."""
-    found = []
-    for finding in said.findings:
-        if finding.severity != "ill":
-            continue
-        if truth.unit == finding.clock:
-            found.append(finding.onset)
-        elif truth.unit == "epoch":
-            found.append(finding.onset_epoch)
-    known = [onset for onset in found if onset is not None]
-    return min(known) if known else None
+    first = began(said.run, (f for f in said.findings if f.severity == "ill"), cast(ClockName, truth.unit))
+    return first[0][0] if first else None
 
 
 def examine_all(out: Path, say: Callable[[str], None] = lambda _line: None) -> list[Case]:

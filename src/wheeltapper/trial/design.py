@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.run.model import Run, Series
+from wheeltapper.run.onsets import began
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
 from wheeltapper.signs import signs
+from wheeltapper.sources.record import ClockName
 from wheeltapper.trial.measure import curve_of, endpoint, shows
 from wheeltapper.trial.model import Fork, Rule
 
@@ -112,14 +114,8 @@ def what_matters(series: Series) -> float | None:
 
 def onset_of(diagnosis: Diagnosis, clock: str) -> float | None:
     """The first onset of anything seen, ill or not: the leading indicator comes before the failure (TRL-02)."""
-    found = [at for f in diagnosis.findings if f.severity != "note" and (at := _on(f, clock)) is not None]
-    return min(found) if found else None
-
-
-def _on(finding: Finding, clock: str) -> float | None:
-    if finding.clock == clock:
-        return finding.onset
-    return finding.onset_epoch if clock == "epoch" else None
+    first = began(diagnosis.run, (f for f in diagnosis.findings if f.severity != "note"), cast(ClockName, clock))
+    return first[0][0] if first else None
 
 
 def choose_fork(diagnosis: Diagnosis, clock: str, edits: Sequence[Edit], can_resume: bool) -> Fork:
@@ -163,9 +159,8 @@ def choose_length(
         return end, "as long as the original: a metric compared early favours the smaller rate"
     if rule.symptom not in BEGIN:
         return end, f"as long as the original: a healthy run cut early could show {rule.symptom} as well"
-    onset = max(
-        (at for f in diagnosis.findings if f.id == rule.symptom and (at := _on(f, clock)) is not None), default=0.0
-    )
+    symptoms = began(diagnosis.run, (f for f in diagnosis.findings if f.id == rule.symptom), cast(ClockName, clock))
+    onset = symptoms[-1][0] if symptoms else 0.0
     least = max(2.0 * (onset - fork.step), _memory(diagnosis, edits, clock))
     for share in SHARES[:-1]:
         length = fork.step + share * (end - fork.step)
