@@ -246,7 +246,9 @@ class Actor:
             self._quiet_from = tick + SETTLE  # let it work before cutting again
             return "cut", cut_rates(self.parts, self.cut)
         if self.policy == "rollback":
-            return self._back(want, tick)
+            back = self._back(want, tick)
+            self.spent = self.hopeless = back is None  # no later step is sound, so no sound state will come
+            return back
         return self._stop(step, tick)
 
     def _back(self, want: Want, tick: int) -> tuple[str, dict[str, Any]] | None:
@@ -272,8 +274,10 @@ class Actor:
         if self._all(now.finite()):
             now.small = snapshot.small_state(self.parts)
             facts["stopped_at"] = str(self._save(now, "stopped") or "")
-        if good is not None and good.tick not in self.saved:
-            facts["good"] = str(self._save(good) or "")
+        if good is not None:
+            facts["good_step"] = good.step
+            if good.tick not in self.saved:
+                facts["good"] = str(self._save(good) or "")
         return "stop", facts
 
     def _finite(self) -> bool:

@@ -87,7 +87,7 @@ class Guard:
             raise InputError(f"policy {policy!r} is not known", do=f"Use one of: {', '.join(POLICIES)}")
         if not 0 < cut < 1:
             raise InputError(f"cut={cut} is not between 0 and 1")
-        fit(model, optimizer, scaler)
+        fit(model, optimizer, scaler, scheduler, ema)
         self._ranks = find(model, process_group)
         check(policy, self._ranks)
         self.model, self.optimizer, self.scheduler, self.scaler, self.ema = model, optimizer, scheduler, scaler, ema
@@ -335,12 +335,12 @@ class Guard:
                 verdict.spoil(self._meter.params)
         row = self._row()
         row.add(loss, batch_id)
-        row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
-        row.before_clip = True
+        row.before_clip = verdict.noted(self, row)
+        row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer)) if row.before_clip else None
         if self._due():
             if inputs is not None or targets is not None:
                 row.batch = (inputs, targets)
-        elif self._once and row.ready is None and self._meter.moves is not None:
+        elif self._once and row.before_clip and row.ready is None and self._meter.moves is not None:
             row.ready = self._meter.moves
             row.ready.before()
 
@@ -350,6 +350,7 @@ class Guard:
         row = self._row()
         if row.gradients is None:
             row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
+            verdict.misplaced(self, row)
         row.overflow = getattr(self.optimizer, "found_inf", None)
         row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
         if self._due():

@@ -120,10 +120,12 @@ def verify(path: Path, step: int, digest: str | None = None) -> dict[str, Any]:
 
 
 def checkpoints(journal: Journal) -> dict[int, dict[str, Any]]:
-    """The journal's last line about the checkpoint of each step, latest lines first."""
+    """The journal's last line about the good checkpoint of each step, latest lines first. The state that a run was
+    stopped in is finite, and no more is known of it: it may be the trouble itself."""
     found: dict[int, dict[str, Any]] = {}
     for line in reversed(journal.earlier):
-        if line.get("event") == "checkpoint" and isinstance(line.get("step"), int):
+        good = line.get("event") == "checkpoint" and line.get("kind") == "good"
+        if good and isinstance(line.get("step"), int):
             found.setdefault(line["step"], line)
     return found
 

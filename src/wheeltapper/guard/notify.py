@@ -66,7 +66,7 @@ class Notifier:
             try:
                 self.callback(incident)
             except Exception as error:
-                self._once("the callback raised", error)
+                self._once(f"the callback raised {error}", error)
 
     def close(self, wait: float = 5.0) -> None:
         """Give what is under way a moment."""

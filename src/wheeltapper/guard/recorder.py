@@ -34,7 +34,7 @@ from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 log = logging.getLogger("wheeltapper.guard")
 
 FORMAT = 1
-FOLDERS = 20  # at most, for one run: a fault that repeats is told by its first incidents
+FOLDERS = 20  # at most, for one launch: a fault that repeats is told by its first incidents
 BATCH_BYTES = 64 * 2**20  # larger batches are left out, with a word
 NAMED = 50  # tensors named in incident.json; tensors.npz has all
 

@@ -80,13 +80,18 @@ def find(path: Path) -> Path:
         return path.parent
     if (path / "incident.json").is_file():
         return path
-    found = sorted(path.glob("incident-*/incident.json"), key=lambda p: p.stat().st_mtime) if path.is_dir() else []
+    found = incidents(path)
     if not found:
         raise NothingToRead(
             f"{path} holds no incident.",
             do="Name a folder incident-<step> that the guard's recorder wrote, or the run folder that holds it.",
         )
-    return found[-1].parent
+    return found[-1]
+
+
+def incidents(run: Path) -> list[Path]:
+    """The folders of incidents in a run's folder, oldest first."""
+    return [p.parent for p in sorted(run.glob("incident-*/incident.json"), key=lambda p: p.stat().st_mtime)]
 
 
 def _numbers(value: Any) -> Any:
@@ -185,6 +190,8 @@ def main() -> int:
     device = next(model.parameters()).device
     batch = to(get_batch(), device)
     print(restore_random())
+    if not all(torch.isfinite(t).all() for t in tensors_in(batch) if t.is_floating_point()):
+        print("the batch itself holds numbers that are not finite")
     bad = [n for n, p in model.named_parameters() if not torch.isfinite(p).all()]
     if bad:
         print(f"the weights are not finite before the step, first in {{bad[0]}}: load older ones")

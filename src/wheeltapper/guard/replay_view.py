@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from wheeltapper.guard.replay import Replay
+from wheeltapper.guard.replay import Replay, incidents
 from wheeltapper.report.text import clean, num
 
 if TYPE_CHECKING:
@@ -85,6 +85,10 @@ def _where(replay: Replay, out: Console) -> None:
     out.print(Text(f"  kept: {len(replay.steps)} steps" + "".join(f", {name}" for name in has)))
     for note in replay.notes[:5]:
         out.print(Text(f"  note: {clean(note, 200)}"))
+    others = [clean(p.name, 60) for p in incidents(replay.folder.resolve().parent) if p != replay.folder.resolve()]
+    if others:
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        out.print(Text(f"  beside it, oldest first: {', '.join(others[:5])}{more}"))
 
 
 def _value(row: Any, key: str) -> float | None:

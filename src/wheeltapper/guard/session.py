@@ -135,8 +135,12 @@ def guarded(
     no handler.
     """
     guard = Guard(model, optimizer, policy=policy, run_dir=run_dir, **options)
-    recorder = Recorder(guard) if record else None
-    notifier = Notifier(guard, callback=callback, webhook=webhook) if callback or webhook else None
+    try:
+        recorder = Recorder(guard) if record else None
+        notifier = Notifier(guard, callback=callback, webhook=webhook) if callback or webhook else None
+    except InputError:
+        guard.detach()  # what is refused leaves nothing behind
+        raise
     asker = Asker(guard, total_steps=total_steps, config=config) if ask and guard.rank == 0 else None
     crash = CrashWriter(recorder) if recorder is not None and run_dir is not None else None
     return Session(guard, recorder, asker, notifier, crash)

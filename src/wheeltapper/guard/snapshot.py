@@ -35,8 +35,9 @@ class Parts:
     loader: Any = None
 
 
-def fit(model: Any, optimizer: Any, scaler: Any) -> None:
-    """Refuse what is not a model or an optimizer at once: a guard that found out later would go passive in silence."""
+def fit(model: Any, optimizer: Any, scaler: Any, scheduler: Any = None, ema: Any = None) -> None:
+    """Refuse what is not a model or an optimizer at once: a guard that found out later would go passive in silence. And
+    what has no state that could be kept: a rollback would leave it where it was, unseen."""
     if not all(
         callable(getattr(model, name, None)) for name in ("named_parameters", "parameters", "buffers", "modules")
     ):
@@ -53,6 +54,10 @@ def fit(model: Any, optimizer: Any, scaler: Any) -> None:
         raise InputError("the optimizer has no parameters")
     if scaler is not None and not hasattr(scaler, "get_scale"):
         raise InputError(f"scaler is a {type(scaler).__name__}, not a torch.amp.GradScaler")
+    for name, part in (("scheduler", scheduler), ("ema", ema)):
+        if part is not None and not hasattr(part, "state_dict") and not (name == "ema" and isinstance(part, Mapping)):
+            either = " nor a dict of tensors: give the dict it holds them in" if name == "ema" else ": leave it out"
+            raise InputError(f"{name} is a {type(part).__name__}", do=f"It has no state_dict{either}.")
 
 
 @dataclass

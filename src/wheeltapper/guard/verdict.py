@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from wheeltapper.guard.acts import Want
 from wheeltapper.guard.judge import Alarm, listed
@@ -12,20 +13,53 @@ from wheeltapper.guard.snapshot import unwrapped
 
 if TYPE_CHECKING:
     from wheeltapper.guard.core import Guard
+    from wheeltapper.guard.row import Row
 
 AGAIN = 100  # steps before an alarm of the same kind is told again
+UNSTEPPED = 1000  # micro-batches without a step: several times the longest accumulation we know of (some hundreds)
+OPTIMIZERS: WeakSet[Any] = WeakSet()  # of all guards: a model trained by two optimizers has two guards
 
 
 def begin(guard: Guard) -> None:
-    """What is known before the first step: recoveries that are used up, parameters that the optimizer does not have."""
+    """What is known before the first step: recoveries that are used up, an optimizer of another model."""
     if guard._actor.spent:
         text = f"All {guard._actor.limit} recoveries of this run were used before; the guard only watches."
         alarm(guard, Alarm("limit", text, "warning", guard.at, {"used": guard._actor.used}), guard.tick)
-    owned = {id(p) for p in guard._meter.params}
+    OPTIMIZERS.add(guard.optimizer)
+    mine = {id(p) for p in guard._meter.params}
+    if not any(id(p) in mine for p in guard.model.parameters()):
+        text = "The optimizer has no parameter of this model: was it made for another one, or before the model was replaced?"
+        alarm(guard, Alarm("not-optimized", text, "warning", guard.at, {}), guard.tick)
+
+
+def not_optimized(guard: Guard) -> None:
+    """At the first step, when the guards of all optimizers are there: parameters that none of them has."""
+    owned = {id(p) for optimizer in OPTIMIZERS for group in optimizer.param_groups for p in group["params"]}
     missing = [n for n, p in unwrapped(guard.model).named_parameters() if p.requires_grad and id(p) not in owned]
     if missing:
-        text = f"{listed(missing, range(len(missing)))}: they ask for a gradient and are not in the optimizer."
+        text = (
+            f"{listed(missing, range(len(missing)))}: they ask for a gradient and are in no optimizer that has a guard."
+        )
         alarm(guard, Alarm("not-optimized", text, "warning", guard.at, {"names": missing[:64]}), guard.tick)
+
+
+def noted(guard: Guard, row: Row) -> bool:
+    """After a call of guard.step: whether there are gradients to look at."""
+    if row.micro == UNSTEPPED:
+        name = type(guard.optimizer).__name__
+        text = f"guard.step was called {row.micro} times and the optimizer ({name}) made no step: is it the one that the loop steps?"
+        alarm(guard, Alarm("no-step", text, "warning", guard.at, {}), guard.tick)
+    return any(p.grad is not None for p in guard._meter.params)
+
+
+def misplaced(guard: Guard, row: Row) -> None:
+    """At optimizer.step(), of gradients that were not there when guard.step was called; told once."""
+    if row.micro and "misplaced warning" not in guard._told and any(p.grad is not None for p in guard._meter.params):
+        text = (
+            "guard.step(loss) was called before backward(), when there were no gradients; they are measured at "
+            "optimizer.step() instead. Call it right after backward()."
+        )
+        alarm(guard, Alarm("misplaced", text, "warning", guard.at, {}), guard.tick)
 
 
 def spoil(params: list[Any]) -> None:
@@ -35,6 +69,8 @@ def spoil(params: list[Any]) -> None:
 
 
 def take(guard: Guard, record: StepRecord) -> None:
+    if not guard.history:
+        not_optimized(guard)
     guard.history.append(record)
     guard._tell("step", record)
     for seen in guard._judge.step(record):
@@ -70,10 +106,12 @@ def act(guard: Guard, want: Want | None) -> None:
     done = guard._actor.act(want, step, guard.tick)
     if done is None:
         text = f"No recovery is left ({guard._actor.used} of {guard._actor.limit}); the guard only watches from here. {want.reason}"
-        if guard._actor.hopeless:
+        if guard._actor.hopeless and guard.policy == "cut":
             text = f'The weights are not finite, and no lower rate mends them: go back to a checkpoint, or use policy="rollback". {want.reason}'
-        elif not guard._actor.spent:
-            text = f"There is no sound state to go back to. {want.reason}"
+        elif guard._actor.hopeless:
+            text = (
+                f"There is no sound state to go back to. The guard only watches from here: start again. {want.reason}"
+            )
         guard._journal.write("limit", step=step, reason=want.reason)
         guard.report(
             Incident(
@@ -92,15 +130,24 @@ def act(guard: Guard, want: Want | None) -> None:
     if action == "rollback":
         guard.at = facts["to_step"]
     if action == "stop":
-        guard.stopping = want.reason
+        guard.stopping = f"{want.reason} {kept(guard, facts)}"
     text = {
         "cut": f"The learning rates were multiplied by {guard._actor.cut:g}.",
         "rollback": f"Went back to step {guard.at}.",
-        "stop": "Training is asked to stop.",
+        "stop": f"Training is asked to stop. {kept(guard, facts)}",
     }[action]
     text = f"{text} {want.reason} ({guard._actor.used} of {guard._actor.limit} recoveries)"
     facts = {**facts, "onset_tick": want.onset}
     guard.report(Incident(action, step, guard.tick, time.time(), text, "warning", None, action, facts, guard.rank))
+
+
+def kept(guard: Guard, facts: dict[str, Any]) -> str:
+    """Where the last good state is, for one who stops."""
+    if guard._journal.lost is not None:
+        return f"No state was written ({guard._journal.lost})."
+    if "good_step" not in facts:
+        return "No state had proved good yet, so none was written."
+    return f"The last good state, of step {facts['good_step']}, is in {guard.run_dir}; guard.resume() loads it."
 
 
 def look(guard: Guard, seen: TensorRecord) -> None:
