@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,3 +127,35 @@ def test_stop_says_where_the_good_state_is_and_resume_takes_that_one(tmp_path: P
 def test_stop_without_a_folder_says_that_nothing_is_written() -> None:
     _, said = stopped(None, lambda model: model[0].weight.fill_(float("nan")))
     assert "No state was written (no run_dir)." in said
+
+
+def test_replay_of_a_run_names_the_other_incidents_and_the_batch_that_is_nan(tmp_path: Path) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from wheeltapper.guard.replay import read_incident, script_of
+    from wheeltapper.guard.replay_view import print_incident
+
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with guarded(model, optimizer, run_dir=tmp_path) as session:
+        for k in range(105):
+            batch = session.keep(torch.full((5, 3), float("nan") if k == 3 else 1.0))
+            loss = model(batch).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            session.step(loss)
+            optimizer.step()
+    page = StringIO()
+    print_incident(read_incident(tmp_path), Console(file=page, width=40), steps=2)
+    text = page.getvalue()
+    assert "beside it, oldest first: incident-3" in text
+    head = text.split("\n\n")[0].splitlines()
+    assert all(line.startswith("  ") for line in head[1:])  # also where they wrap
+    script = script_of(read_incident(tmp_path / "incident-3"))
+    script = script.replace('raise SystemExit("fill in build', "return torch.nn.Linear(3, 1)  # ")
+    script = script.replace('raise SystemExit("fill in compute', "return model(batch).mean()  # ")
+    (tmp_path / "again.py").write_text(script, encoding="utf-8")
+    told = subprocess.run([sys.executable, tmp_path / "again.py"], capture_output=True, text=True, check=True).stdout
+    assert "the batch itself holds numbers that are not finite" in told

@@ -23,19 +23,19 @@ def print_incident(replay: Replay, out: Console, *, steps: int) -> None:
     caught = replay.incident
     kind = clean(caught.get("kind", "?"), 60)
     out.print(Text(f"{kind} at step {replay.step:,}", style="bold"))
-    out.print(Text("  " + clean(caught.get("text", ""), 1000)))
+    _line(out, clean(caught.get("text", ""), 1000))
     for other in replay.also[:5]:
-        out.print(Text("  also: " + clean(other.get("text", ""), 400)))
+        _line(out, "also: " + clean(other.get("text", ""), 400))
     onset = caught.get("onset")
     if isinstance(onset, int | float) and onset != replay.step:
-        out.print(Text(f"  it began at step {num(onset)}"))
+        _line(out, f"it began at step {num(onset)}")
     action = caught.get("action")
-    out.print(Text(f"  what the guard did: {clean(action, 60) if action else 'nothing (it watched)'}"))
+    _line(out, f"what the guard did: {clean(action, 60) if action else 'nothing in this step'}")
     _facts(caught.get("facts"), out)
     if replay.tensors:
         names = ", ".join(clean(t, 100) for t in replay.tensors[:12])
         more = f" and {len(replay.tensors) - 12} more" if len(replay.tensors) > 12 else ""
-        out.print(Text(f"  tensors to look at: {names}{more}"))
+        _line(out, f"tensors to look at: {names}{more}")
     rows = replay.steps[-steps:]
     if rows:
         out.print()
@@ -55,6 +55,14 @@ def print_incident(replay: Replay, out: Console, *, steps: int) -> None:
     _where(replay, out)
 
 
+def _line(out: Console, text: str) -> None:
+    """Set in by two, also where it wraps."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+
+
 def _facts(facts: Any, out: Console) -> None:
     from rich.text import Text
 
@@ -66,11 +74,10 @@ def _facts(facts: Any, out: Console) -> None:
                 out.print(Text(f"    {clean(item, 200)}"))
         else:
             shown = num(value) if isinstance(value, int | float) and not isinstance(value, bool) else clean(value, 300)
-            out.print(Text(f"  {clean(key, 40)}: {shown}"))
+            _line(out, f"{clean(key, 40)}: {shown}")
 
 
 def _where(replay: Replay, out: Console) -> None:
-    from rich.text import Text
 
     where, model = replay.where, replay.model
     out.print()
@@ -80,15 +87,15 @@ def _where(replay: Replay, out: Console) -> None:
         model.get("optimizer"),
         where.get("device"),
     ]
-    out.print(Text("  " + ", ".join(clean(p, 80) for p in parts if p)))
+    _line(out, ", ".join(clean(p, 80) for p in parts if p))
     has = [name for name, file in (("random states", "random.pt"), ("batches", "batch.pt")) if file in replay.files]
-    out.print(Text(f"  kept: {len(replay.steps)} steps" + "".join(f", {name}" for name in has)))
+    _line(out, f"kept: {len(replay.steps)} steps" + "".join(f", {name}" for name in has))
     for note in replay.notes[:5]:
-        out.print(Text(f"  note: {clean(note, 200)}"))
+        _line(out, f"note: {clean(note, 200)}")
     others = [clean(p.name, 60) for p in incidents(replay.folder.resolve().parent) if p != replay.folder.resolve()]
     if others:
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        out.print(Text(f"  beside it, oldest first: {', '.join(others[:5])}{more}"))
+        _line(out, f"beside it, oldest first: {', '.join(others[:5])}{more}")
 
 
 def _value(row: Any, key: str) -> float | None:
