@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from wheeltapper.errors import InputError  # noqa: E402
-from wheeltapper.finding import Clear, Finding  # noqa: E402
+from wheeltapper.finding import Clear, Finding, Unknown  # noqa: E402
 from wheeltapper.guard.before import preflight  # noqa: E402
 from wheeltapper.guard.preflight_checks import learning  # noqa: E402
 
@@ -309,3 +309,21 @@ def test_a_noisy_loss_has_one_batch_to_learn() -> None:
     done = ask(model, torch.randn(12, 6), step=step, head="epsilon")
     assert ills(done) == set()
     assert isinstance(done["overfit"], Clear)
+
+
+def test_wrong_use_is_told_with_what_to_do() -> None:
+    model, batch = nn.Linear(5, 3), (torch.randn(9, 5), torch.arange(9) % 3)
+    with pytest.raises(InputError, match="model is a int"):
+        preflight(3, batch, CE)
+    with pytest.raises(InputError, match="optimizer is a str"):
+        preflight(model, batch, CE, optimizer=["adam"])
+    with pytest.raises(InputError, match="without loss_fn"):
+        preflight(model, batch)
+
+
+def test_nothing_is_called_well_that_nan_does_not_let_one_see() -> None:
+    x, y = torch.randn(9, 5), torch.arange(9) % 3
+    answers = ask(nn.Linear(5, 3), (x * math.nan, y), CE, seconds=0.3)
+    assert isinstance(answers["inputs-not-finite"], Finding)
+    assert isinstance(answers["mixing"], Unknown)
+    assert isinstance(answers["precision"], Unknown)

@@ -90,6 +90,10 @@ def make_bench(
 ) -> Bench:
     """Copy what was given. Raises InputError where it cannot be copied."""
     inner = unwrapped(model)
+    if not isinstance(inner, nn.Module):
+        raise InputError(f"model is a {type(inner).__name__}, not a torch.nn.Module.", do="Call preflight(model, batch).")
+    for wrong in [o for o in optimizers if not hasattr(o, "param_groups")]:
+        raise InputError(f"optimizer is a {type(wrong).__name__}, not a torch.optim.Optimizer.")
     # Gradients are not part of what is tried, and a non-leaf one could not be copied.
     try:
         pristine, opts = copy.deepcopy((inner, tuple(optimizers)))
@@ -112,7 +116,13 @@ def step_of(loss_fn: Criterion | None) -> Step:
     criterion = copy.deepcopy(loss_fn) if isinstance(loss_fn, nn.Module) else loss_fn
 
     def own_loss(model: Any, batch: Batch) -> Any:
-        out = called(model, batch)
+        try:
+            out = called(model, batch)
+        except TypeError as error:
+            raise InputError(
+                f"without loss_fn the model is called with the whole batch, to return its loss; it raises TypeError: {error}",
+                do="Give loss_fn (called as loss_fn(model(inputs), targets)) or step (called as step(model, batch)).",
+            ) from error
         loss = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
         if loss is None and isinstance(out, torch.Tensor) and out.ndim == 0:
             loss = out

@@ -211,6 +211,8 @@ def check_mixing(bench: Bench) -> list[tuple[str, Answer]]:
             return first_output(model(*map(swap, args), **{k: swap(v) for k, v in kwargs.items()}))
 
     base = output_with(x)
+    if torch.isnan(base).any():
+        return [("mixing", Unknown("the output is not finite"))]
     other = x.clone()
     other[0] = x[1]
     after = output_with(other)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from typing import Any
 
 import torch
 
-from wheeltapper.finding import Answer, Clear
+from wheeltapper.finding import Answer, Clear, Unknown
 from wheeltapper.guard.preflight_checks.bench import Bench, tensors_of
 from wheeltapper.guard.preflight_checks.gradients import names
 from wheeltapper.guard.preflight_checks.inputs import found
@@ -24,6 +25,8 @@ def check_precision(bench: Bench, graded: Any) -> list[tuple[str, Answer]]:
     """
     largest = _largest_activations(bench)
     half = bench.autocast == torch.float16 or any(p.dtype == torch.float16 for p in bench.pristine.parameters())
+    if not half and not all(map(math.isfinite, largest.values())):
+        return [("precision", Unknown("activations are not finite in the precision they have"))]
     out: list[tuple[str, Answer]] = []
     over = [(name, size) for name, size in largest.items() if not size <= FP16_MAX / HEADROOM]
     if over:
