@@ -56,7 +56,7 @@ class Guard:
     snapshot_every, snapshots: how often the state is copied for rollback and stop, and how many copies are held.
     cut: what a cut multiplies the rates by. replay: a rollback also moves the loader back to the same batches.
     process_group: the ranks that train together, where the model's wrapping does not tell; False: this one alone.
-    early: also warn before the loss shows trouble; "act": a policy that acts takes the warning as a reason.
+    early: also warn when the gradient norm grows erratic; "act": cut, rollback and stop take it as a reason.
     activations: also measure what the modules put out, at the looks: True for all, or their names or patterns.
     """
 

@@ -131,8 +131,8 @@ def guarded(
     """Put a guard beside a training. Everything but model and optimizer is optional; `options` go to Guard.
 
     record: keep the last steps and write a folder for each incident (needs run_dir to write). ask: ask the signs as
-    the run grows. As a context manager it also writes the last steps on an exception or SIGTERM; otherwise it installs
-    no handler.
+    the run grows. As a context manager it also writes the last steps on an exception, Ctrl-C or SIGTERM; otherwise
+    it installs no handler.
     """
     guard = Guard(model, optimizer, policy=policy, run_dir=run_dir, **options)
     try:
