@@ -159,3 +159,20 @@ def test_replay_of_a_run_names_the_other_incidents_and_the_batch_that_is_nan(tmp
     (tmp_path / "again.py").write_text(script, encoding="utf-8")
     told = subprocess.run([sys.executable, tmp_path / "again.py"], capture_output=True, text=True, check=True).stdout
     assert "the batch itself holds numbers that are not finite" in told
+
+
+def test_what_goes_on_is_told_at_growing_distances_and_anew_after_a_pause() -> None:
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    guard = Guard(model, optimizer)
+    for k in range(1300):
+        optimizer.zero_grad()
+        model(torch.randn(5, 3)).square().mean().backward()
+        guard.step(float("nan") if k < 900 or k == 1200 else 1.0)
+        optimizer.step()
+    guard.close()
+    assert [i.step for i in guard.incidents if i.kind == "nonfinite-loss"] == [0, 100, 300, 700, 1200]
+
+
+def test_no_recoveries_are_said_so() -> None:
+    assert "recoveries=0 lets" in Loop().guard("skip", recoveries=0).incidents[0].text

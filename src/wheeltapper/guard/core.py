@@ -112,7 +112,7 @@ class Guard:
         self._hooks: list[Any] = []
         self._open: Row | None = None
         self._late: Row | None = None  # closed without a loss: guard.step may be called after optimizer.step
-        self._told: dict[str, int] = {}
+        self._told: dict[str, verdict.Told] = {}
         self._ended = time.perf_counter()
         self._data_s = NAN
         self._loader: Any = None

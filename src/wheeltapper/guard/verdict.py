@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -20,10 +21,21 @@ UNSTEPPED = 1000  # micro-batches without a step: several times the longest accu
 OPTIMIZERS: WeakSet[Any] = WeakSet()  # of all guards: a model trained by two optimizers has two guards
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """When an alarm of a kind was last told and last seen, and the steps until it is told again if it goes on."""
+
+    told: int
+    seen: int
+    wait: int
+
+
 def begin(guard: Guard) -> None:
     """What is known before the first step: recoveries that are used up, an optimizer of another model."""
     if guard._actor.spent:
         text = f"All {guard._actor.limit} recoveries of this run were used before; the guard only watches."
+        if guard._actor.limit <= 0:
+            text = f"recoveries={guard._actor.limit} lets the policy do nothing; the guard only watches."
         alarm(guard, Alarm("limit", text, "warning", guard.at, {"used": guard._actor.used}), guard.tick)
     OPTIMIZERS.add(guard.optimizer)
     mine = {id(p) for p in guard._meter.params}
@@ -85,12 +97,16 @@ def take(guard: Guard, record: StepRecord) -> None:
 
 
 def alarm(guard: Guard, seen: Alarm, tick: int) -> None:
-    """Tell of an alarm, at most once in AGAIN steps for each kind and severity, and let the policy consider it."""
+    """Tell of an alarm, at most once in AGAIN steps for each kind and severity, and let the policy consider it. One that
+    goes on and on is told at growing distances: a run that died in the night must not send a thousand messages."""
     guard._actor.consider(seen, tick)
     key = f"{seen.kind} {seen.severity}"
-    if tick - guard._told.get(key, -AGAIN) < AGAIN:
+    before = guard._told.get(key)
+    goes_on = before is not None and tick - before.seen <= max(AGAIN, guard.every)
+    if before is not None and goes_on and tick - before.told < before.wait:
+        guard._told[key] = replace(before, seen=tick)
         return
-    guard._told[key] = tick
+    guard._told[key] = Told(tick, tick, 2 * before.wait if before is not None and goes_on else AGAIN)
     step = max(seen.onset, guard.history[-1].step if guard.history else 0)
     onset = seen.onset if seen.onset < step else None
     guard.report(

@@ -91,7 +91,9 @@ def make_bench(
     """Copy what was given. Raises InputError where it cannot be copied."""
     inner = unwrapped(model)
     if not isinstance(inner, nn.Module):
-        raise InputError(f"model is a {type(inner).__name__}, not a torch.nn.Module.", do="Call preflight(model, batch).")
+        raise InputError(
+            f"model is a {type(inner).__name__}, not a torch.nn.Module.", do="Call preflight(model, batch)."
+        )
     for wrong in [o for o in optimizers if not hasattr(o, "param_groups")]:
         raise InputError(f"optimizer is a {type(wrong).__name__}, not a torch.optim.Optimizer.")
     # Gradients are not part of what is tried, and a non-leaf one could not be copied.
