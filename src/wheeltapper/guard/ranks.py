@@ -90,7 +90,7 @@ def check(policy: str, found: Ranks) -> None:
     if policy != "watch" and found.world > 1 and found.group is None:
         raise InputError(
             f'policy="{policy}" among {found.world} ranks: the model does not tell which of them train together',
-            do="Give the guard the model inside DistributedDataParallel or fully_shard (not model.module), or name the "
+            do="Give the guard what DistributedDataParallel or fully_shard returned (not model.module), or name the "
             "group with process_group=; process_group=False if this rank trains alone.",
         )
 
