@@ -59,7 +59,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(3.0, text, "jump"))
         x = train.values[train.finite] if train is not None else np.array([high])
         start, end = float(np.median(x[:3])), float(np.median(x[-max(3, len(x) // 10) :]))
-        if min(high, end / 0.6) > FAR * max(start, low) > 0:
+        if high > FAR * max(start, low) > 0 and end > 0.6 * high:
             text = f"{high:.4g} is far above where the record begins ({start:.4g}), and nothing of it is learned: the weights broke"
             out.append(Evidence(-3.0, text, "far"))
     elif jumps:

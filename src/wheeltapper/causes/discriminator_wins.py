@@ -35,7 +35,7 @@ from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "discriminator-wins"
 AREA = "adversarial"
-EXPLAINS = ("discriminator-wins",)
+EXPLAINS = ("discriminator-wins", "collapsed", "declined-after-peak", "diverged")
 PRIOR = 0.0
 TRIAL = "fork with the discriminator's learning rate at a quarter: its loss must rise and the generator's fall"
 

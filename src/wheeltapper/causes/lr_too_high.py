@@ -122,6 +122,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     clip = case.knob("clip.norm")
     if case.knobs is not None and not clip:
         out.append(Evidence(0.5, "gradients are not clipped", "clip"))
+    if case.found("discriminator-wins", severity="ill"):
+        out.append(Evidence(-2.0, "the discriminator has won, which harms the generator at any rate", "opponent"))
     if case.found("scale-collapse"):
         out.append(Evidence(-2.5 if scale_fell_first(case) else -1.0, "the loss scale collapsed, which fp16 overflow explains by itself", "precision"))
     return out
