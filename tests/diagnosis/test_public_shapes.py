@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from wheeltapper.api import diagnose
@@ -186,3 +187,47 @@ def test_a_first_evaluation_of_blown_up_weights_is_no_start_to_have_learned_from
     psnr = [17.0, *[21.4 + 0.001 * (i % 3) for i in range(62)]]
     rows = [f"{10 * i},{loss:.4f},{score:.3f}" for i, (loss, score) in enumerate(zip(losses, psnr, strict=True))]
     assert told(tmp_path, "step,train_loss,val_psnr\n" + "\n".join(rows), "metrics.csv").verdict != "sound"
+
+
+def test_lengths_of_bonds_are_no_perceptual_score(tmp_path: Path) -> None:
+    rows = [f"{10 * i},{0.9 * 0.97**i + 0.2:.4f},{4.9 + 1.2 * (1 - 0.9**i):.4f}" for i in range(60)]
+    table = "step,train_loss,valid/avg_c4_bond_dists\n" + "\n".join(rows)
+    assert told(tmp_path, table, "metrics.csv").verdict == "sound"
+    named = told(tmp_path, table.replace("avg_c4_bond_dists", "dists"), "metrics.csv")
+    assert "declined-after-peak" in {f.id for f in named.findings}
+
+
+def test_a_loss_that_crosses_zero_has_no_factors(tmp_path: Path) -> None:
+    values = [50_000 * 0.9**i - 1700 + 900 * ((i * 7919) % 13 - 6) / 6 for i in range(200)]
+    rows = "step,train_loss\n" + "\n".join(f"{50 * i},{v:.1f}" for i, v in enumerate(values))
+    assert told(tmp_path, rows, "metrics.csv").verdict == "sound"
+
+
+def test_a_score_that_is_zero_throughout_is_not_sound(tmp_path: Path) -> None:
+    rows = "epoch,train_loss,val_map\n" + "\n".join(f"{e},{2.0 * 0.9**e:.4f},0.0" for e in range(4))
+    assert told(tmp_path, rows, "metrics.csv").verdict == "cannot-tell"
+
+
+def test_curves_behind_a_list_of_words_are_read(tmp_path: Path) -> None:
+    losses = [round(2.0 * 0.9**i, 4) for i in range(20)]
+    text = json.dumps({"classes": ["Happy", "Sad"], "test_acc": 72.7, "train_loss": losses, "val_loss": losses}, indent=2)
+    assert "train/loss" in told(tmp_path, text, "training_history.json").run.series
+
+
+def test_a_metric_out_of_range_does_not_make_a_loss_diverge(tmp_path: Path) -> None:
+    def table(losses: list[float]) -> str:
+        return "step,train_loss,val_acc\n" + "\n".join(f"{i},{v:.4f},{190 + i % 7}" for i, v in enumerate(losses))
+
+    calm = told(tmp_path, table([2.0 * 0.95**i + 0.1 for i in range(60)]), "metrics.csv")
+    broke = told(tmp_path, table([0.3] * 20 + [0.3 * 1.15**i for i in range(40)]), "metrics.csv")
+    assert calm.causes[0].id == "metric-numerically-broken"
+    assert {c.id: c.probability for c in broke.causes}.get("metric-numerically-broken", 0.0) < 0.5
+
+
+def test_no_overfitting_while_the_validation_loss_is_at_its_best(tmp_path: Path) -> None:
+    rows = [
+        f"{e},{2.0 * 0.97**e:.4f},{1.5 * 0.985**e:.4f},{0.58 - 0.1 * abs(e - 40) / 40 + 0.002 * (e % 3):.4f}"
+        for e in range(80)
+    ]
+    said = told(tmp_path, "epoch,train_loss,val_loss,val_accuracy\n" + "\n".join(rows), "metrics.csv")
+    assert {c.id: c.probability for c in said.causes}.get("overfitting", 0.0) < 0.6

@@ -43,7 +43,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     found = case.found("impossible-value", severity="ill")
     if not found:
         return Excluded("every metric is within its definition")
-    return [Evidence(7.0, found[0].summary, "proof", found[0].places)]
+    out = [Evidence(7.0, found[0].summary, "proof", found[0].places)]
+    if case.found("diverged", "not-finite", "spiked", severity="ill"):
+        out.append(Evidence(-6.0, "the training loss broke, which no metric does", "loss"))
+    return out
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:

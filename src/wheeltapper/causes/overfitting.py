@@ -40,6 +40,7 @@ from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import flat_from_start
 from wheeltapper.finding import Evidence, Finding, Remedy
 from wheeltapper.run.model import Series
+from wheeltapper.signals.learned import ends_at_best
 from wheeltapper.signals.statistics import badness, noise_of
 
 ID = "overfitting"
@@ -101,6 +102,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if lost and lost[0].numbers["trained"] < BY_HEART:
         text = f"training items are {lost[0].numbers['trained']:.0%} right, not known by heart, and held-out ones {lost[0].numbers['held']:.0%}"
         out.append(Evidence(-3.0, text, "heart"))
+    val: Series | None = case.get("val_loss")
+    if val is not None and turn.series != val.name and ends_at_best(val):
+        out.append(Evidence(-4.0, f"{val.name} ends at its best", "loss", (val.place(len(val) - 1),)))
     if _heals(case, turn):
         out.append(Evidence(-3.0, f"{turn.series} fell at once and has been coming back since", "shape"))
     if case.found("collapsed", "at-chance"):

@@ -228,6 +228,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     if raw == "L1":  # EDSR prints the loss by its kind: "[1600/16000] [L1: 5.9633]"
         return Meaning("loss", found or "train", "l1", unit, "down", window)
     known = _look_up(rest, found, unit, window)
+    if known.quantity == "dists" and not re.search(r"(^|[/. ])dists$", raw, re.IGNORECASE):
+        return Meaning(None, found, None, unit, "unknown", window)  # "bond_dists": lengths, not the perceptual score
     if known.quantity is None and known.better == "unknown" and _LOSS_TAIL.search(raw):
         return Meaning("loss", found or "train", "_".join(rest), unit, "down", window)
     if known.quantity is None and known.better == "unknown" and _ACCURACY_TAIL.match(raw):

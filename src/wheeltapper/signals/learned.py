@@ -41,6 +41,9 @@ def learned(
     alone = [s for s in alone if len(s) >= TERMS] if task.adversarial else []
     whole = sum(_level(s) for s in loss_parts)
     alone = [s for s in alone if _level(s) >= A_PART * whole]
+    main = next((s for s in val_metrics if s.better == "up" and s.unit in ("%", "fraction") and not s.part), None)
+    if main is not None and int(main.finite.sum()) >= FEWEST and not np.any(main.values[main.finite] != 0):
+        return Learned(False, f"{main.name} is 0 in all of its {int(main.finite.sum())} evaluations")
     stands = train_loss is not None and int(train_loss.finite.sum()) >= ROWS and not _fell(train_loss)
     for series in [*val_metrics[:4], val_loss, train_loss, *alone[:4]]:
         if series is None:

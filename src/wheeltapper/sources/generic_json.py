@@ -18,6 +18,7 @@ from wheeltapper.sources.record import Note, Reading
 FORMAT = "JSON table"
 FEWEST = 2  # values a list must have to be a curve
 _ROWS = re.compile(rb"\s*\[\s*\{\s*\"")
+_CURVE = re.compile(rb"\"[^\"]*(?:loss|acc)[^\"]*\"\s*:\s*\[\s*(?:-?\d|NaN|-?Infinity)")  # behind lists of words, too
 _LISTS = re.compile(rb"\s*\{[^\[\]]*?\"[^\"]+\"\s*:\s*\[\s*(?:-?\d|NaN|-?Infinity)")
 
 
@@ -25,7 +26,8 @@ def sniff(head: Head) -> float:
     named = 0.05 if head.path.suffix.lower() == ".json" else 0.0
     if _ROWS.match(head.data):
         return 0.2 + named
-    return 0.15 + named if _LISTS.match(head.data[:8192]) else 0.0
+    curves = head.data.lstrip()[:1] == b"{" and _CURVE.search(head.data[:8192])
+    return 0.15 + named if curves or _LISTS.match(head.data[:8192]) else 0.0
 
 
 def read(path: Path) -> list[Reading]:
