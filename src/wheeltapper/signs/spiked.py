@@ -53,7 +53,7 @@ def look(
     val_metrics: tuple[Series, ...] = (),
 ) -> Answer | list[Finding]:
     good = np.flatnonzero(train_loss.finite & (train_loss.values > 0))
-    if len(good) < 0.95 * int(train_loss.finite.sum()):
+    if int((train_loss.values[train_loss.finite] < 0).sum()) > 0.05 * int(train_loss.finite.sum()):
         return Unknown("a loss that crosses zero has no factors to jump by", ("a loss above zero",))
     if len(good) < 6:
         return Unknown("fewer than six positive training losses", ("a loss logged more often",))
