@@ -32,7 +32,8 @@ HEALTHY = truth(kind="healthy")
         (truth(score=None, ended="crashed: ValueError: x"), True, "ValueError"),
         (truth(harm="time", seconds=9.0), True, "9.0 CPU s against 5.0"),
         (truth(harm="quality", seconds=9.0), False, "no harm"),
-        (truth(memory=200.0), True, "memory grew"),
+        (truth(harm="memory", memory=200.0), True, "memory grew"),
+        (truth(harm="nothing", memory=200.0), False, "not what it does"),  # a resume in one process keeps both launches
         (truth(harm="nothing"), False, "not what it does"),
     ],
 )

@@ -16,7 +16,8 @@ GREW = 32.0  # MiB more than the twin
 
 
 def compare(truth: Truth, twin: Truth, noise: float) -> tuple[bool, str]:
-    """Whether the harm is there, and the comparison in words. Looks at all kinds of harm, not the meant one."""
+    """Whether the harm is there, and the comparison in words. Looks at all kinds of harm to the weights and
+    the log, not the meant one; time and memory vary by themselves, and count where they are meant."""
     found = []
     if truth.ended != "finished":
         found.append(truth.ended)
@@ -26,7 +27,7 @@ def compare(truth: Truth, twin: Truth, noise: float) -> tuple[bool, str]:
         found.append(f"the log reports {show(truth.reported)}, the weights are worth {show(truth.score)}")
     if truth.harm == "time" and truth.seconds > SLOWER * twin.seconds:
         found.append(f"{truth.seconds:.1f} CPU s against {twin.seconds:.1f}")
-    if truth.memory > twin.memory + GREW:
+    if truth.harm == "memory" and truth.memory > twin.memory + GREW:  # a second launch keeps what the first one took
         found.append(f"memory grew by {truth.memory:.0f} MiB against {twin.memory:.0f}")
     if truth.harm == "nothing" and not found:
         return False, "what it declares is not what it does; the result is the same"
