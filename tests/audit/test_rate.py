@@ -24,4 +24,4 @@ def test_a_rate_beyond_recipes(config: str, told: bool) -> None:
         if f.id == "rate-beyond-recipes"
     ]
     assert bool(found) is told
-    assert all(f.severity == "watch" for f in found)
+    assert all((f.severity, f.grade) == ("watch", "suspected") for f in found)

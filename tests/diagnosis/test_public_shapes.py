@@ -112,6 +112,8 @@ def test_every_step_skipped_at_the_lowest_scale_is_ill_without_a_loss(tmp_path: 
     floor = told(tmp_path, "\n".join(line.format(i=i, a=1, b=1) for i in range(6)))
     assert floor.verdict == "ill"
     assert "lowest loss scale" in floor.headline
+    few = [line.format(i=i, a=1, b=1) for i in range(3)] + [f"step: {10 * i}, loss: {3.0 * 0.97**i:.4f}" for i in range(60)]
+    assert told(tmp_path, "\n".join(few)).verdict == "sound"
     search = "\n".join(line.format(i=i, a=2.0 ** (16 - i), b=2.0 ** (15 - i)) for i in range(6))
     assert told(tmp_path, search).verdict != "ill"
 
@@ -133,6 +135,23 @@ def test_a_loss_that_is_mostly_nan_is_ill_though_it_comes_back(tmp_path: Path) -
 
     assert told(tmp_path, rows(["nan", "nan", "0.4", "nan", "nan", "nan"]), "metrics.csv").verdict == "ill"
     assert told(tmp_path, rows(["0.6", "nan", "0.5", "0.4", "0.35", "0.3"]), "metrics.csv").verdict != "ill"
+
+
+def test_a_term_that_is_mostly_undefined_is_not_the_loss(tmp_path: Path) -> None:
+    rows = [f"{10 * i},{2.0 * 0.97**i:.4f},{'0.1' if i % 4 == 1 else 'nan'}" for i in range(60)]
+    table = "step,train_loss,train_mask_loss\n" + "\n".join(rows)  # no mask in most batches
+    assert told(tmp_path, table, "metrics.csv").verdict == "sound"
+
+
+def test_distortion_may_fall_where_looks_hold(tmp_path: Path) -> None:
+    def table(lpips: float) -> str:
+        rows = [
+            f"{100 * i},{1.0 * 0.98**i:.4f},{24 + 4 * (1 - 0.8**i) - 0.04 * i:.3f},{0.4 - lpips * i:.4f}" for i in range(60)
+        ]
+        return "step,train_loss,val_psnr,val_lpips\n" + "\n".join(rows)
+
+    assert told(tmp_path, table(0.002), "metrics.csv").verdict == "sound"
+    assert told(tmp_path, table(-0.002), "metrics.csv").verdict == "ill"
 
 
 def test_one_last_evaluation_without_a_value_is_no_lost_run(tmp_path: Path) -> None:
@@ -161,11 +180,12 @@ def test_only_opponents(tmp_path: Path) -> None:
 def test_a_floor_under_the_sum_of_a_loss_hides_what_is_learned(tmp_path: Path) -> None:
     def table(recon: float) -> str:
         rows = [
-            f"{e},{16 + 0.1 * recon**e + 0.001 * (e % 7):.5f},{0.1 * recon**e + 0.002:.5f},{16 + 0.001 * (e % 7):.5f}"
+            f"{e},{16 + 4 * 0.8**e + 0.1 * recon**e + 0.01 * (e % 7):.5f},{0.1 * recon**e + 0.002:.5f},{16 + 0.01 * (e % 7):.5f}"
             for e in range(400)
         ]
         return "step,train_loss,train_recon_loss,train_kl_loss\n" + "\n".join(rows)
 
+    assert "plateau" in {f.id for f in told(tmp_path, table(1.0), "metrics.csv").findings}
     assert "plateau" not in {f.id for f in told(tmp_path, table(0.99), "metrics.csv").findings}
 
 
@@ -175,6 +195,9 @@ def test_a_policy_that_no_longer_tries_has_collapsed(tmp_path: Path) -> None:
     diagnosis = told(tmp_path, table, "progress.csv")
     assert diagnosis.verdict == "ill"
     assert diagnosis.causes[0].id == "policy-collapse"
+    rows = [f"{200 * i},{-100.0 + (i * 7919) % 5},0.0" for i in range(400)]  # a column that is never computed
+    idle = told(tmp_path, "timesteps,rollout/ep_rew_mean,train/approx_kl\n" + "\n".join(rows), "progress.csv")
+    assert "policy-collapse" not in {c.id for c in idle.causes if c.probability > 0.1}
 
 
 def test_a_job_that_was_cancelled_did_not_crash(tmp_path: Path) -> None:
@@ -183,10 +206,17 @@ def test_a_job_that_was_cancelled_did_not_crash(tmp_path: Path) -> None:
 
 
 def test_a_first_evaluation_of_blown_up_weights_is_no_start_to_have_learned_from(tmp_path: Path) -> None:
-    losses = [0.93, 40.0, 30.0, *[1.0 + 0.01 * (i % 5) for i in range(60)]]
-    psnr = [17.0, *[21.4 + 0.001 * (i % 3) for i in range(62)]]
-    rows = [f"{10 * i},{loss:.4f},{score:.3f}" for i, (loss, score) in enumerate(zip(losses, psnr, strict=True))]
-    assert told(tmp_path, "step,train_loss,val_psnr\n" + "\n".join(rows), "metrics.csv").verdict != "sound"
+    def verdict(first: float) -> str:
+        losses = [0.93, 2.5, 1.8, *[0.95 + 0.01 * (i % 5) for i in range(60)]]
+        stands = [first, *[21.4 + 0.001 * (i % 3) for i in range(62)]]
+        psnr = stands if first < 20 else [first + 0.2 * i for i in range(63)]
+        rows = [
+            f"{10 * i},{loss:.4f},{f'{psnr[i // 5]:.3f}' if i % 5 == 4 else ''}" for i, loss in enumerate(losses)
+        ]
+        return told(tmp_path, "step,train_loss,val_psnr\n" + "\n".join(rows), "metrics.csv").verdict
+
+    assert verdict(17.0) == "cannot-tell"
+    assert verdict(21.0) == "sound"  # a score that goes on rising is learned from, whatever the training loss does
 
 
 def test_lengths_of_bonds_are_no_perceptual_score(tmp_path: Path) -> None:
@@ -225,9 +255,13 @@ def test_a_metric_out_of_range_does_not_make_a_loss_diverge(tmp_path: Path) -> N
 
 
 def test_no_overfitting_while_the_validation_loss_is_at_its_best(tmp_path: Path) -> None:
-    rows = [
-        f"{e},{2.0 * 0.97**e:.4f},{1.5 * 0.985**e:.4f},{0.58 - 0.1 * abs(e - 40) / 40 + 0.002 * (e % 3):.4f}"
-        for e in range(80)
-    ]
-    said = told(tmp_path, "epoch,train_loss,val_loss,val_accuracy\n" + "\n".join(rows), "metrics.csv")
-    assert {c.id: c.probability for c in said.causes}.get("overfitting", 0.0) < 0.6
+    def overfits(val: float) -> float:
+        rows = [
+            f"{e},{2.0 * 0.97**e:.4f},{1.5 * val**e:.4f},{0.58 - (0.012 * (40 - e) if e < 40 else 0.003 * (e - 40)) + 0.002 * (e % 3):.4f}"
+            for e in range(80)
+        ]
+        said = told(tmp_path, "epoch,train_loss,val_loss,val_accuracy\n" + "\n".join(rows), "metrics.csv")
+        return {c.id: c.probability for c in said.causes}.get("overfitting", 0.0)
+
+    assert overfits(1.01) > 0.8
+    assert overfits(0.985) < 0.6

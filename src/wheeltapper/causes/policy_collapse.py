@@ -38,6 +38,7 @@ ID = "policy-collapse"
 AREA = "reinforcement"
 EXPLAINS = ("collapsed", "return-never-rose")
 PRIOR = -1.0
+GONE = 0.01  # of the entropy at the start: of two actions one is then taken 999 times in a thousand
 TRIAL = "fork before the fall with half the learning rate, five seeds each: the control must fall again"
 
 
@@ -58,9 +59,12 @@ def _settled(case: Case) -> str:
         x = series.values[series.finite]
         if series.quantity not in ("entropy", "policy_loss", "kl") or len(x) < 10:
             continue
-        late = np.abs(x[-max(5, len(x) // 5) :])
-        if float(np.median(late)) == 0.0 or (series.quantity == "entropy" and float(np.median(late)) < 0.01 * float(np.abs(x[:3]).max())):
-            return f"{series.raw} is {float(np.median(late)):.2g} at the end: the policy no longer tries anything"
+        late, began = np.abs(x[-max(5, len(x) // 5) :]), float(np.abs(x[:3]).max())
+        if began == 0.0:
+            continue  # never computed
+        end = float(np.median(late))
+        if end == 0.0 or (series.quantity == "entropy" and end < GONE * began):
+            return f"{series.raw} is {end:.2g} at the end: the policy no longer tries anything"
     return ""
 
 

@@ -23,6 +23,7 @@ SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}
 # two in the squared error (Blau and Michaeli 2018, The Perception-Distortion Tradeoff, theorem 2); twice that is asked for.
 DISTORTION = {"psnr", "ssim", "mse", "rmse", "mae"}
 TRADED_DB = 6.0
+PERCEPTUAL = {"lpips", "dists", "fid", "kid", "niqe"}
 # Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
 COMMON = 0.8  # of the rows must hold all parts of a loss
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
@@ -179,11 +180,14 @@ def _same_rows(a: Series, b: Series) -> bool:
 def speaks(fallen: Iterable[tuple[Series, float]], scores: Iterable[Series], task: Task | None = None) -> bool:
     """Whether the scores that fell, each with how far, speak for the model: one of the whole does; a score that is logged
     by data set or by class only does where it fell on all of them."""
-    traded = DISTORTION if task is not None and task.adversarial else ()
+    fallen, scores = list(fallen), [s for s in scores if s.quantity not in SUPPORTING]
+    down = {s.name for s, _ in fallen}
+    # Training for looks: an opponent is there, or a score of looks holds while those of distortion fall.
+    looks = (task is not None and task.adversarial) or any(s.quantity in PERCEPTUAL and s.name not in down for s in scores)
+    traded = DISTORTION if looks else ()
     names = {
         s.name for s, drop in fallen if s.quantity not in traded or (s.quantity == "psnr" and drop > TRADED_DB)
     }
-    scores = [s for s in scores if s.quantity not in SUPPORTING]
     for quantity in {s.quantity for s in scores}:
         alike = [s for s in scores if s.quantity == quantity]
         whole = [s for s in alike if not s.part]

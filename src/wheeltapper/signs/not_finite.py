@@ -116,7 +116,7 @@ def _one(series: Series) -> Finding | None:
     if series.quantity in ("grad_norm", "loss_scale"):
         text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, first at {where(series, first)}"
         return seen(ID, series, text, severity="watch", grade="is", onset=first, rows=bad.sum())
-    if not gone and bad[-1] and n >= 3 and float(bad.mean()) > 0.5 and series.quantity == "loss":
+    if not gone and bad[-1] and n >= 3 and float(bad.mean()) > 0.5 and series.quantity == "loss" and not series.part:
         text = f"{series.name} is not finite on {int(bad.sum())} of {n} rows, the last among them, first at {where(series, first)}"
         return seen(ID, series, text, severity="ill", grade="is", onset=first, rows=bad.sum())
     if gone:

@@ -82,7 +82,8 @@ def look(run: Run, loss_scale: Series | None = None, train_loss: Series | None =
 def _told(run: Run, train_loss: Series | None) -> Finding | None:
     """fairseq and DeepSpeed stop by themselves when no scale is left, and say so."""
     stuck = [e for e in run.events if e.kind == "overflow" and (m := SAME.search(e.text)) and float(m[1]) == float(m[2])]
-    if sum(e.count for e in stuck) >= 3:
+    rows = len(train_loss) if train_loss is not None else 0
+    if sum(e.count for e in stuck) >= max(3, rows / 2):  # a few at the floor in a long run are not every step
         text = f"step after step is skipped at the lowest loss scale there is: {last_words(stuck[0].text, 120)}"
         return Finding(ID, text, "ill", "is", places=(Place(stuck[0].file, stuck[0].line),))
     last = next((e for e in reversed(run.events) if e.kind == "crash" and STOPPED.search(e.text)), None)

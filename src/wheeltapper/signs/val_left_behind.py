@@ -18,7 +18,8 @@ than 1 % while training takes 40 % and more off its loss; else a watch, because 
 learns its training set by heart looks the same.
 
 ## When it is wrong
-A validation set that has nothing to do with the training set, from the start.
+A validation set that has nothing to do with the training set, from the start. Fine-tuning that was at its floor at the first
+evaluation, and whose validation loss then does not even get worse while the training set is learned by heart.
 
 ## References
 Izmailov et al. 2018 (averaging weights); Karras et al. 2024, arXiv 2312.02696 (length of the average).
