@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wheeltapper.causes import Case, Excluded, static_loss_scale
+from wheeltapper.causes import Case, Excluded, bad_data_from_step, no_warmup, static_loss_scale
 from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.finding import Finding
 from wheeltapper.run.model import Run
@@ -122,6 +122,9 @@ def test_a_rate_is_not_blamed_for_scores_that_fall_while_the_training_loss_falls
     # Where the training loss breaks as well, it is the rate.
     broken = led_away([*falling(30), *noisy([4.0 + 0.02 * i for i in range(90)])], sinking(120, 24.0, 14.0))
     assert {c.id: c.probability for c in diagnose_run(broken).causes}.get("labels-shuffled", 0.0) < 0.05
+    back = [*noisy([0.5 + 2.0 * 0.9**i for i in range(40)]), *noisy([0.55 + 0.012 * i for i in range(80)])]
+    worse = diagnose_run(led_away(back, sinking(120, 24.0, 14.0)))
+    assert {c.id: c.probability for c in worse.causes}.get("labels-shuffled", 0.0) < 0.05
 
 
 def test_a_score_by_data_set_speaks_where_it_fell_on_all_of_them() -> None:
@@ -153,7 +156,7 @@ def test_a_gap_at_the_level_of_guessing_is_overfitting_only_where_the_training_s
         series = {
             "train/loss": noisy([2.2 * 0.93**i + 0.3 for i in range(60)]),
             "train/accuracy": [right - (right - 0.1) * 0.9**i for i in range(60)],
-            "val/loss": noisy([2.31 + 0.5 * min(1.0, i / 10) for i in range(60)], 0.004),
+            "val/loss": noisy([2.31 - 0.03 * i if i < 8 else 2.07 + 0.03 * (i - 8) for i in range(60)], 0.004),
             "val/accuracy": noisy([0.1 + (held - 0.1) * min(1.0, i / 10) for i in range(60)], 0.01),
         }
         said = diagnose_run(make_run(series, clock="epoch", config="num_classes: 10\nlr: 0.1\n"))
@@ -178,7 +181,12 @@ def test_what_breaks_after_the_loss_scale_has_collapsed_did_not_make_it_fall() -
         {"train/loss": loss, "val/psnr": psnr, "loss_scale": scale, "lr": warmed(rows, 0.012)},
         config="optimizer: adamw\nlearning_rate: 0.012\nfp16: true\n",
     )
-    assert first(run) == "loss-scale-collapse"
+    said = diagnose_run(run)
+    assert said.causes[0].id == "loss-scale-collapse"
+    assert said.causes[0].probability > 0.9  # that the loss rose is no evidence against it
+    weighed = bad_data_from_step.weigh(Case(Signals(run), said.findings))
+    assert not isinstance(weighed, Excluded)
+    assert any("collapsed before" in e.text for e in weighed)
 
 
 def test_a_loss_far_above_its_beginning_is_not_the_data() -> None:
@@ -195,19 +203,24 @@ def test_a_slow_rise_has_no_step_and_is_not_the_rate_that_falls_meanwhile() -> N
     shares = {c.id: c.probability for c in diagnose_run(make_run({"train/loss": rise, "lr": falls})).causes}
     assert shares.get("bad-data-from-step", 0.0) < 0.2
     assert shares.get("lr-too-high", 0.0) < 0.2
+    few = [1.45, 1.43, 1.41, 1.406, 1.42, 1.44, 1.46, 1.48, 1.50, 1.58, 1.59, 1.62, 1.63]
+    weighed = bad_data_from_step.weigh(Case(Signals(made := make_run({"train/loss": few})), diagnose_run(made).findings))
+    assert not isinstance(weighed, Excluded)
+    assert not any("at once" in e.text for e in weighed)
 
 
 def test_a_rate_that_rises_all_along_the_record_is_a_warm_up() -> None:
     run = make_run(
-        {"train/loss": [8.3, 9.1, math.nan, math.nan, math.nan], "lr": [6e-4, 6e-4, 6.1e-4, 6.2e-4, 6.2e-4]}, start=748
+        {"train/loss": [8.3, 9.1, math.nan, math.nan, math.nan], "lr": [5.98e-4, 5.99e-4, 6e-4, 6.01e-4, 6.02e-4]}
     )
-    assert "no-warmup" not in {c.id for c in diagnose_run(run).causes if c.probability > 0.01}
+    assert isinstance(no_warmup.weigh(Case(Signals(run), diagnose_run(run).findings)), Excluded)
 
 
 def test_batches_that_cost_exactly_the_same_do_not_reach_the_output() -> None:
     same = diagnose_run(make_run({"train/loss": [10.8259] * 40, "lr": [3e-4] * 40}))
     slow = diagnose_run(make_run({"train/loss": noisy([10.83] * 40, 0.003), "lr": [1e-9] * 40}))
     assert same.causes[0].id == "output-collapse"
+    assert {c.id: c.probability for c in same.causes}.get("lr-too-low", 0.0) < 0.1
     assert "output-collapse" not in {c.id for c in slow.causes if c.probability > 0.1}
 
 
