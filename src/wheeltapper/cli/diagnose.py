@@ -21,7 +21,7 @@ examples:
   wheeltapper diagnose runs/exp1 --target val/accuracy=0.8
   wheeltapper diagnose runs --json | jq '.runs[].verdict'
 
-exit codes: 0 sound, 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
+exit codes: 0 sound (also where the program crashed: the verdict is about what was learned), 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
 """
 
 

@@ -66,7 +66,7 @@ def diagnose_run(
         verdict=verdict,
         headline=wording.headline(verdict, findings, signals),
         why=wording.why(verdict, findings, ranked, expected),
-        todo=wording.todo(verdict, ranked, best, missing, signals),
+        todo=wording.todo(verdict, ranked, best, missing, signals, _after_crash(case, verdict)),
         validity=validity,
         findings=findings,
         clears=clears,
@@ -193,6 +193,20 @@ def candidates_of(
         prior = cause.PRIOR + (IDLE if idle else 0.0)
         candidates[cause.ID] = (cause, Candidate(cause.ID, prior, explains, answer, decided))
     return candidates, ruled_out
+
+
+def _after_crash(case: Case, verdict: Verdict) -> tuple[str, ...]:
+    """How a run goes on that died and is not ill: what mends the crash, where that is proved, and the newest checkpoint."""
+    if verdict == "ill" or not wording.unfinished(case.findings, case.signals):
+        return ()
+    candidates, _ = candidates_of(case, ["crashed"])
+    proved = [cause for cause, candidate in candidates.values() if candidate.decided]
+    out = [remedy.text for cause in proved for remedy in remedies_of(cause, case)[:1]]
+    lying = [c for c in case.run.checkpoints if c.exists and (c.step is not None or c.epoch is not None)]
+    if lying and case.signals.get("progress").state != "finished":
+        newest = max(lying, key=lambda c: (c.step or 0.0, c.epoch or 0.0))
+        out.append(f"Go on from {newest.path}, the newest checkpoint that lies here.")
+    return tuple(out)
 
 
 def _proved_by(answer: Excluded | tuple[Evidence, ...], case: Case) -> tuple[str, ...]:

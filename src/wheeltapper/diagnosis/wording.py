@@ -18,11 +18,16 @@ def headline(verdict: Verdict, findings: Sequence[Finding], signals: Signals) ->
         first = next(f for f in findings if f.severity == "ill" and f.grade != "suspected")
         return first.summary.rstrip(".")
     learned = signals.get("learned")
+    died = unfinished(findings, signals)
     if verdict == "sound":
+        if died:
+            return f"{died}; until then nothing is wrong that this record can show: {learned.why}"
         return f"Nothing is wrong that this record can show: {learned.why}"
     suspected = next((f for f in findings if f.severity == "ill"), None)
     if suspected is not None:
         return f"Cannot tell: {suspected.summary.rstrip('.')}"
+    if died:
+        return f"Cannot tell: {died[0].lower()}{died[1:]}; whether it was sound until then is open: {learned.why}"
     longest = _longest(signals)
     if 0 < longest < FEWEST:
         return f"Cannot tell: no series holds more than {longest} value{'s' if longest > 1 else ''}, too few to judge"
@@ -30,6 +35,27 @@ def headline(verdict: Verdict, findings: Sequence[Finding], signals: Signals) ->
     if not longest and lost is not None:
         return f"Cannot tell: no loss and no metric could be read ({lost.file}: {lost.text})"
     return f"Cannot tell: {learned.why}"
+
+
+def unfinished(findings: Sequence[Finding], signals: Signals) -> str:
+    """That the program died, in words; empty where it did not, or was stopped by hand.
+
+    Dying is no illness of what was learned, so it does not decide the verdict; but whoever asks about such a run wants to
+    read it first.
+    """
+    crash = next((f for f in findings if _died(f)), None)
+    if crash is None:
+        return ""
+    progress = signals.get("progress")
+    if progress.state == "finished":
+        return f"The training reached its end, and then {crash.summary.rstrip('.')}"
+    where = f"at {progress.clock} {round(progress.at, 2):,.10g} " if progress.at is not None else ""
+    where += f"of {progress.total:,.10g} " if where and progress.total is not None else ""
+    return f"The run did not finish: {where}{crash.summary.rstrip('.')}"
+
+
+def _died(finding: Finding) -> bool:
+    return finding.id == "crashed" and not finding.numbers.get("by_hand")
 
 
 def _longest(signals: Signals) -> int:
@@ -52,7 +78,8 @@ def why(
             lines += [f"or {_lower(c.title)} ({c.probability:.0%})" for c in named[1:2] if c.probability >= 0.1]
         lines += [f.summary for f in others if f.summary not in lines[0]][:1]
     else:
-        lines += [f.summary for f in findings if f.severity == "watch"][:2]
+        # A crash stands in the headline.
+        lines += [f.summary for f in findings if f.severity == "watch" and not _died(f)][:2]
         lines += [e.why for e in expected][:2]
     return tuple(line.rstrip(".") for line in lines[:3])
 
@@ -104,14 +131,15 @@ def todo(
     best: BestCheckpoint | None,
     missing: Sequence[Missing],
     signals: Signals,
+    after_crash: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """What to do next, most useful first."""
-    out: list[str] = []
+    """What to do next, most useful first. `after_crash`: how a run that died goes on."""
+    out: list[str] = list(after_crash)
     longest = _longest(signals)
     if verdict == "cannot-tell" and not longest:
         return ("Give the log of the run as well; `wheeltapper check` judges a config or a script without one.",)
     if verdict == "cannot-tell" and longest < FEWEST:
-        return ("Come back when more of the run is logged.",)
+        return (*out, "Come back when more of the run is logged.")
     top = leading(ranked)
     if verdict == "ill":
         if best is not None and best.exists and best.path:

@@ -71,7 +71,10 @@ def make_fix(
     if diagnosis.verdict == "ill":
         choice = choose(diagnosis, keep=keep, refuted=refuted, confirmed=confirmed, wanted=wanted)
     if diagnosis.verdict == "sound":
-        return Fix(diagnosis, "nothing", "Nothing to fix: nothing is wrong that this record can show", choice)
+        why = "Nothing to fix: nothing is wrong that this record can show"
+        if diagnosis.progress.state == "crashed":
+            why = "Nothing to fix in how it trains, but the run did not finish"
+        return Fix(diagnosis, "nothing", why, choice, notes=diagnosis.todo if diagnosis.progress.state == "crashed" else ())
     if diagnosis.verdict == "cannot-tell":
         notes = beside(diagnosis, choice)
         why = "No fix: whether the run is ill cannot be told from this record"

@@ -132,7 +132,7 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
         root=clean(run.root, 200),
         formats=", ".join(clean(f, 80) for f in run.formats),
         verdict=diagnosis.verdict,
-        verdict_words=VERDICT_WORDS[diagnosis.verdict],
+        verdict_words=verdict_words(diagnosis),
         headline=clean(diagnosis.headline),
         why=_cleaned(diagnosis.why),
         why_words=WHY_WORDS[diagnosis.verdict],
@@ -159,6 +159,12 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
     )
     near: RunView = nearer(view, base_of(run))
     return replace(near, root=view.root, charts=charts_of(diagnosis) if charts else ())
+
+
+def verdict_words(diagnosis: Diagnosis) -> str:
+    """The verdict as it is shown. "Sound" alone would be read as a run that went well to its end."""
+    words = VERDICT_WORDS[diagnosis.verdict]
+    return f"{words}, but crashed" if diagnosis.verdict == "sound" and diagnosis.progress.state == "crashed" else words
 
 
 def base_of(run: Run) -> str:

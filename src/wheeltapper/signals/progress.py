@@ -10,8 +10,11 @@ import numpy as np
 from wheeltapper.config.knobs import Knobs, read_knobs
 from wheeltapper.run.model import Event, Run
 from wheeltapper.signals import Absent, signal
+from wheeltapper.sources.record import Floats
 
 State = Literal["finished", "crashed", "stopped", "unknown"]
+AFTER = 5  # lines: other processes of the same launch still print their last rows
+LATER = 2  # positions: one row may be an evaluation that ended meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
             track = s.on(clock)
             if track is not None and len(track) and np.any(np.isfinite(track)):
                 ends[clock] = max(ends.get(clock, -np.inf), float(np.nanmax(track)))
-    crash = next((e for e in reversed(run.events) if e.kind in ("crash", "oom")), None)
+    crash = last_crash(run)
+    fatal: State = "stopped" if crash is not None and by_hand(crash) else "crashed"
     said_end = any(e.kind == "end" for e in run.events)
     for clock, fact, knob in (("step", "total_steps", "run.total_steps"), ("epoch", "total_epochs", "run.epochs")):
         total = run.fact(fact)
@@ -53,7 +57,7 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
         if at >= total - max(gap, 1.0):
             state: State = "finished"
         elif crash is not None:
-            state = "crashed"
+            state = fatal
         else:
             state = "finished" if said_end else "stopped"
         words = {"finished": "finished", "crashed": "crashed", "stopped": "the record stops", "unknown": ""}[state]
@@ -61,11 +65,42 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
             words = "the log says that it ended"
         return Progress(state, clock, at, total, f"{words} at {clock} {round(at, 2):,.10g} of {total:,.10g}", crash)
     if not ends:
-        return Progress("crashed" if crash else "unknown", None, None, None, "the record gives no position", crash)
+        return Progress(fatal if crash else "unknown", None, None, None, "the record gives no position", crash)
     clock = "step" if "step" in ends else next(iter(ends))
-    state = "crashed" if crash else "finished" if said_end else "unknown"
+    state = fatal if crash else "finished" if said_end else "unknown"
     text = f"the record reaches {clock} {ends[clock]:g}; the planned length is not known"
     return Progress(state, clock, ends[clock], None, text, crash)
+
+
+def last_crash(run: Run) -> Event | None:
+    """The traceback, kill or lack of memory that ended the run; None where training went on after each of them."""
+    fatal = [e for e in run.events if e.kind in ("crash", "oom")]
+    return next((e for e in reversed(fatal) if not _went_on(run, e)), None)
+
+
+def by_hand(crash: Event) -> bool:
+    """Stopped by somebody: Ctrl-C, or a job that was cancelled before its time was over."""
+    return "KeyboardInterrupt" in crash.text or ("CANCELLED" in crash.text and "TIME LIMIT" not in crash.text)
+
+
+def _went_on(run: Run, crash: Event) -> bool:
+    """Rows follow it in its own file (more than the few lines that other processes still print), or other files, of a
+    later launch, reach further than the logging interval of the file that ends in it can explain."""
+    own: list[Floats] = []
+    others: list[Floats] = []
+    for s in run.series.values():
+        here = np.asarray([file == crash.file for file in s.files], dtype=bool)[s.file_of]
+        if np.any(s.lines[here] > crash.line + AFTER):
+            return True
+        track = s.on(crash.clock) if crash.clock is not None else None
+        if track is not None:
+            own.append(track[here & np.isfinite(track)])
+            others.append(track[~here & np.isfinite(track)])
+    mine = np.unique(np.concatenate(own)) if own else np.empty(0)
+    if crash.at is None or not len(mine):
+        return False
+    reach = max(crash.at, float(mine[-1])) + 2 * float(np.median(np.diff(mine)) if len(mine) > 1 else 1.0)
+    return len(np.unique(np.concatenate(others)[np.concatenate(others) > reach])) >= LATER
 
 
 def _log_gap(run: Run, clock: str) -> float:

@@ -7,9 +7,12 @@ A traceback, an out-of-memory error or a kill at the end of the log, with its la
 The run did not end by itself; the last checkpoint may be older than the last log line.
 
 ## How it decides
-Exact: the log says so, and no value is logged more than a few lines after it. Dying is no illness of the
+Exact: the log says so, no value is logged more than a few lines after it, and no later file goes on
+from there. Dying is no illness of the
 training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss
 that is not finite, a loss scale at its floor. A job that was cancelled was stopped by hand.
+The verdict is about what was learned, so such a run may be sound; the first screen then says "Sound, but
+crashed", with what ended it and how to go on.
 
 ## When it is wrong
 A traceback that was caught and logged while training went on (values follow it): that is left alone.
@@ -26,6 +29,7 @@ import re
 
 from wheeltapper.finding import Answer, Clear, Finding, Place
 from wheeltapper.run.model import Run
+from wheeltapper.signals.progress import by_hand, last_crash
 from wheeltapper.signs import last_words
 
 ID = "crashed"
@@ -37,17 +41,15 @@ FAILED = re.compile(
 
 
 def look(run: Run) -> Answer:
-    events = [e for e in run.events if e.kind in ("crash", "oom")]
-    if not events:
+    if not any(e.kind in ("crash", "oom") for e in run.events):
         return Clear("the log holds no traceback")
-    last = max(events, key=lambda e: e.line)
-    after = [s for s in run.series.values() if last.file in s.files and int(s.lines[-1]) > last.line + 5]
-    if after:
+    last = last_crash(run)
+    if last is None:
         return Clear("a traceback was logged, and training went on after it")
     words = last_words(last.text, 200) or last.kind
     own = FAILED.search(last.text)
     what = "ran out of memory" if last.kind == "oom" else "crashed"
-    if "KeyboardInterrupt" in last.text or ("CANCELLED" in last.text and "TIME LIMIT" not in last.text):
+    if by_hand(last):
         what = "was stopped by hand"
     trained = any(len(s) for s in run.series.values() if s.quantity == "loss")
     when = "" if trained else " before the first training row"
@@ -58,6 +60,7 @@ def look(run: Run) -> Answer:
         grade="is",
         clock=last.clock,
         onset=last.at,
+        numbers={"by_hand": float(by_hand(last))},
         places=(Place(last.file, last.line),),
     )
 

@@ -36,7 +36,8 @@ def look(progress: Progress, knobs: Knobs | None = None) -> Answer:
         return Unknown("the planned length of the run is not known", ("the planned length",))
     if progress.state != "stopped" or progress.share > 1 - SHORT:
         return Clear(progress.text)
-    text = f"the record stops at {progress.clock} {round(progress.at, 2):,.10g} of {progress.total:,.10g} ({progress.share:.0%}), without a crash in it"
+    text = f"the record stops at {progress.clock} {round(progress.at, 2):,.10g} of {progress.total:,.10g} ({progress.share:.0%}), "
+    text += "without a crash in it" if progress.crash is None else "where it was stopped by hand"
     patience = knobs.value("run.early_stop") if knobs is not None else None
     if patience:
         text += f"; early stopping is on (patience {patience:g})" if isinstance(patience, (int, float)) else ""
@@ -53,6 +54,12 @@ CASES = {
         "facts": {"total_steps": 100},
         "events": [("crash", "Killed", 5)],
         "expect": "clear",
+    },
+    "by hand": {
+        "train/loss": [1.0, 0.9, 0.8, 0.7],
+        "facts": {"total_steps": 100},
+        "events": [("crash", "KeyboardInterrupt", 5)],
+        "expect": "note",
     },
     "unknown": {"train/loss": [1.0, 0.9]},
 }
