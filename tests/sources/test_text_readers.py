@@ -29,7 +29,7 @@ from wheeltapper.sources import head_of, ranked
         ("epoch_summary/plain.txt", "epoch_summary"), ("epoch_summary/steps.txt", "epoch_summary"),
         ("edm_prior/poisson_diffusion.log", "edm_prior"), ("yolo_console/train.log", "yolo_console"),
         ("yolo_console/v8.log", "yolo_console"), ("tqdm/nohup.log", "tqdm"), ("tqdm/postfix.log", "tqdm"),
-        ("generic_text/own.log", "generic_text"),
+        ("generic_text/own.log", "generic_text"), ("detectron/log.txt", "detectron_log"),
     ],
 )  # fmt: skip
 def test_the_right_reader_is_surest(record: str, reader: str) -> None:
@@ -340,3 +340,17 @@ def test_learnt_shape() -> None:
     assert series(read, "acc").unit == "%"
     assert series(read, "held-out score").at.tolist() == [30, 70, 110, 110, 110]
     assert facts(read)["total_steps"] == 120
+
+
+def test_detectron() -> None:
+    """Names of an evaluation's scores stand on a line of their own; two tasks and two data sets are kept apart."""
+    read = reading("detectron/log.txt")
+    assert {p.name for p in read.points} & {"kernel_size", "stride", "padding"} == set()
+    loss = series(read, "total_loss")
+    assert (loss.clock, loss.split, loss.at[:2].tolist(), len(loss.values)) == ("step", "train", [19, 39], 99 + 1)
+    boxes = series(read, "bbox/AP")
+    assert (boxes.split, boxes.unit, boxes.values.tolist()) == ("val", "%", [10.5, 21.0, 31.5, 42.0])
+    assert boxes.at.tolist() == [499, 999, 1499, 1999]
+    assert series(read, "segm/AP50").values.tolist() == [19.25, 38.5, 57.75, 77.0]
+    assert series(read, "other_val/bbox/AP").values.tolist() == [3.0, 6.0, 9.0, 12.0]
+    assert all(value != value for value in series(read, "bbox/APs").values)  # no small objects: kept as NaN
