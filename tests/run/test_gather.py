@@ -109,3 +109,105 @@ def test_checkpoints_further_down_that_the_log_names_belong_to_the_run(tmp_path:
     (run,) = read_runs(tmp_path)
     known = {Path(c.path).name: c.exists for c in run.checkpoints}
     assert known == {"net_20.safetensors": True, "net_25.safetensors": False}
+
+
+def curve(begin: int, end: int, top: float, *, names: str = "epoch,train_loss,val_loss") -> str:
+    rows = [f"{i},{top / (i + 1):.4f},{1.1 * top / (i + 1):.4f}" for i in range(begin, end)]
+    return "\n".join([names, *rows]) + "\n"
+
+
+def test_a_copy_that_ends_earlier_is_the_same_run_and_one_launch(tmp_path: Path) -> None:
+    (tmp_path / "history.csv").write_text(curve(0, 20, 2.0))
+    (tmp_path / "history_old.csv").write_text(curve(0, 12, 2.0))
+    (run,) = read_runs(tmp_path)
+    assert len(run.series["train/loss"]) == 20
+    assert [s.beside for s in run.segments] == [False, True]
+
+
+def test_a_file_that_begins_where_another_ended_is_a_resume(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(curve(0, 10, 2.0))
+    (tmp_path / "b.csv").write_text(curve(8, 20, 1.9))
+    (run,) = read_runs(tmp_path)
+    assert [s.kind for s in run.segments] == ["first", "resume"]
+    assert len(run.series["train/loss"]) == 20
+    assert run.segments[0].dead_from == 8
+
+
+def test_other_steps_from_the_same_start_are_another_run(tmp_path: Path) -> None:
+    """One logs every step, one every third: neither is a copy of the other nor goes on from it."""
+    (tmp_path / "resnet.csv").write_text(curve(1, 40, 2.0))
+    rows = "".join(f"{i},{3.0 / i:.4f},{3.3 / i:.4f}\n" for i in range(3, 90, 3))
+    (tmp_path / "vgg.csv").write_text("epoch,train_loss,val_loss\n" + rows)
+    assert sorted(run.name for run in read_runs(tmp_path)) == ["resnet", "vgg"]
+
+
+def test_successive_launches_by_their_stamps_are_one_run_unless_their_names_differ(tmp_path: Path) -> None:
+    (tmp_path / "20240101_120000.csv").write_text(curve(0, 5, 3.0))
+    (tmp_path / "20240101_130000.csv").write_text(curve(0, 20, 2.0))
+    (run,) = read_runs(tmp_path)
+    assert [s.kind for s in run.segments] == ["first", "relaunch"]
+    (tmp_path / "20240101_120000.csv").rename(tmp_path / "vgg_20240101_120000.csv")
+    assert len(read_runs(tmp_path)) == 2
+
+
+def test_what_shares_nothing_goes_with_its_namesake_else_alone(tmp_path: Path) -> None:
+    (tmp_path / "seed1.csv").write_text(curve(0, 20, 2.0))
+    (tmp_path / "seed2.csv").write_text(curve(0, 20, 3.0))
+    (tmp_path / "seed2.jsonl").write_text("".join(f'{{"epoch": {i}, "bleu": {i / 9}}}\n' for i in range(9)))
+    (tmp_path / "gpu.csv").write_text("step,power\n" + "".join(f"{i},{200 + i}\n" for i in range(9)))
+    runs = {run.name: run for run in read_runs(tmp_path)}
+    assert sorted(runs) == ["gpu", "seed1", "seed2"]
+    assert "bleu" in " ".join(runs["seed2"].series)
+    (tmp_path / "seed2.csv").unlink()
+    (tmp_path / "seed2.jsonl").unlink()
+    assert len(read_runs(tmp_path)) == 1  # nothing here contradicts anything
+
+
+def test_held_out_scores_tell_two_formats_apart(tmp_path: Path) -> None:
+    def lines(top: float) -> str:
+        epochs = [(i, top / 1.1 / i, top / i) for i in range(1, 21)]
+        return "".join(f"Epoch {i}/20 - train_loss: {t:.2f} - val_loss: {v:.2f}\n" for i, t, v in epochs)
+
+    (tmp_path / "history.csv").write_text(curve(0, 20, 2.0))
+    (tmp_path / "train.log").write_text(lines(2.2))  # the same numbers, to two digits, counted from 1
+    assert len(read_runs(tmp_path)) == 1
+    (tmp_path / "train.log").write_text(lines(4.1))
+    assert sorted(run.name for run in read_runs(tmp_path)) == ["history", "train"]
+
+
+def test_files_named_by_their_data_are_parts_of_one_run(tmp_path: Path) -> None:
+    (tmp_path / "train_log.csv").write_text(curve(0, 9, 2.0, names="epoch,loss,odd thing"))
+    (tmp_path / "val_log.csv").write_text(curve(0, 9, 3.0, names="epoch,loss,odd thing"))
+    (run,) = read_runs(tmp_path)
+    assert run.series["train/loss"].values[0] == 2.0
+    assert run.series["val/loss"].values[0] == 3.0
+    assert {"train/odd thing", "val/odd thing"} <= set(run.series)
+
+
+def monitor(start: float, rows: list[tuple[float, int, float]], env: str = "Ant-v3") -> str:
+    head = f'#{{"t_start": {start}, "env_id": "{env}"}}\nr,l,t\n'
+    return head + "".join(f"{r},{length},{t}\n" for r, length, t in rows)
+
+
+def test_monitors_of_one_vectorised_environment_are_one_run(tmp_path: Path) -> None:
+    (tmp_path / "0.monitor.csv").write_text(monitor(1000.0, [(1, 10, 1.0), (3, 10, 3.0), (5, 10, 5.0)]))
+    (tmp_path / "1.monitor.csv").write_text(monitor(1000.5, [(2, 20, 1.0), (4, 20, 3.0), (6, 20, 5.0)]))
+    (run,) = read_runs(tmp_path)
+    returns = run.series["return"]
+    assert returns.values.tolist() == [1, 2, 3, 4, 5, 6]
+    assert returns.clocks["step"].tolist() == [10, 30, 40, 60, 70, 90]
+    assert Path(str(returns.place(3).file)).name == "1.monitor.csv"
+    assert sum(not s.beside for s in run.segments) == 1
+    assert any("one of 2 environments" in note.text for note in run.notes)
+
+
+def test_monitors_of_another_day_or_environment_are_not(tmp_path: Path) -> None:
+    rows = [(1.0, 10, 1.0), (3.0, 10, 3.0), (5.0, 10, 5.0)]
+    others = [(2.0, 10, 1.0), (9.0, 10, 3.0), (4.0, 10, 5.0)]
+    (tmp_path / "0.monitor.csv").write_text(monitor(1000.0, rows))
+    (tmp_path / "1.monitor.csv").write_text(monitor(90000.0, others))
+    assert len(read_runs(tmp_path)) == 2
+    (tmp_path / "1.monitor.csv").write_text(monitor(1000.0, others, env="Hopper-v3"))
+    assert len(read_runs(tmp_path)) == 2
+    (tmp_path / "1.monitor.csv").write_text(monitor(float("nan"), others))
+    assert len(read_runs(tmp_path)) == 2

@@ -19,6 +19,7 @@ from typing import Any
 
 from wheeltapper.cli.main import build_parser
 from wheeltapper.report.pages import FOLDERS, Page, pages
+from wheeltapper.run import apart
 from wheeltapper.sources import readers
 
 GENERATED = "<!-- Written by `just docs`. Edit the code it comes from, not this page. -->"
@@ -62,7 +63,8 @@ def _formats() -> str:
         name = reader.__name__.rpartition(".")[2]
         rows.append(f"| `{name}` | {about.replace('|', chr(92) + '|')} |")
     table = "| reader | what it reads |\n| --- | --- |\n" + "\n".join(rows)
-    return f"{GENERATED}\n\n# Formats that are read\n\n{table}\n"
+    together = (apart.__doc__ or "").strip().replace("Which files of one folder tell one run.", "## When files are one run")
+    return f"{GENERATED}\n\n# Formats that are read\n\n{table}\n\n{together}\n"
 
 
 def _json() -> str:

@@ -315,6 +315,7 @@ def _run(run: Run, values: bool) -> dict[str, Any]:
                 "dead_from": s.dead_from,
             }
             for s in run.segments
+            if not s.beside
         ],
         "notes": [{"level": n.level, "text": n.text, "file": n.file, "line": n.line} for n in run.notes],
         "files": run.files,

@@ -50,13 +50,14 @@ def _run(run: Run, everything: bool, width: int) -> list[RenderableType]:
     under = [", ".join(clean(f, 60) for f in run.formats), plural(len(run.files), "file")]
     if run.root not in ("", "."):
         under.append(clean(run.root, 200))
-    if len(run.segments) > 1:
-        under.append(plural(len(run.segments), "launch", "launches"))
+    launches = _segments(run)
+    if len(launches) > 1:
+        under.append(plural(len(launches), "launch", "launches"))
     parts.append(Text(" · ".join(part for part in under if part), style="dim"))
     if run.series:
         parts += [heading_rule(f"Series ({len(run.series)})"), _series_table(run, everything, width)]
-    if run.segments and len(run.segments) > 1:
-        parts += [heading_rule("Launches"), listed("•", most(_near(_segments(run), run), limit))]
+    if len(launches) > 1:
+        parts += [heading_rule("Launches"), listed("•", most(_near(launches, run), limit))]
     base = base_of(run)
     facts = nearer(facts_of(run, limit), base)
     if facts:
@@ -125,6 +126,8 @@ def _series_order(series: Series) -> tuple[bool, bool]:
 def _segments(run: Run) -> list[str]:
     lines = []
     for segment in run.segments:
+        if segment.beside:  # told by another file already
+            continue
         reach = f"{position(segment.start, segment.clock)} to {num(segment.end)}"
         dead = "" if segment.dead_from is None else f"; overwritten from {num(segment.dead_from)}"
         place = Place(file=segment.file, line=segment.line)

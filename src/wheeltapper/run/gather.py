@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.errors import InputError, NothingToRead
+from wheeltapper.run.apart import runs_apart
+from wheeltapper.run.folders import home_of, rejoined
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
 from wheeltapper.sources import readings_of
@@ -34,14 +36,6 @@ SKIP_ENDINGS = {
     ".pdf", ".npy", ".npz", ".parquet", ".arrow", ".lmdb", ".mdb", ".html", ".css", ".js", ".ipynb", ".md", ".rst",
     ".pyc", ".so", ".whl", ".gz", ".zip", ".tar", ".bz2", ".xz", ".lock", ".ttf", ".svg",
 }  # fmt: skip
-# Folders that belong to the run above them.
-PART_OF_RUN = re.compile(
-    r"^(checkpoint-\d+|checkpoints?(-meta)?|ckpts?|logs?|tb|tensorboard(_logs?)?|tb_logs?|tb_logger|events?|models?|weights|"
-    r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags)$",
-    re.IGNORECASE,
-)
-APART = {"tb_logger", "tensorboard", "tb_logs", "tb", "events"}  # where frameworks keep event files of all runs
-WANDB_RUN = re.compile(r"(offline-)?run-\d{8}_\d{6}-\w+$")
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv", "guard.jsonl",
@@ -79,7 +73,7 @@ def read_runs(
     for done, file in enumerate(files):
         if progress:
             progress(str(file), done, len(files))
-        home = _home(file, top)
+        home = home_of(file.parent, top)
         if _is_script(file):
             scripts[home].append(str(file))
             continue
@@ -87,7 +81,7 @@ def read_runs(
             scripts[home].append(str(file))
         found = [r for r in read(file) if _tells_something(r)]
         groups[home] += found
-    runs = _runs_of(_rejoined(groups), scripts, top)
+    runs = _runs_of(rejoined(groups, top), scripts, top)
     if not runs:
         raise NothingToRead(f"{top} {_nothing_in(len(files), notes)}.", do=_POINT)
     if notes:
@@ -171,37 +165,6 @@ def _worth_opening(name: str) -> bool:
     return Path(name).suffix.lower() not in SKIP_ENDINGS
 
 
-def _rejoined(groups: dict[Path, list[Reading]]) -> dict[Path, list[Reading]]:
-    """One run in two places. BasicSR keeps experiments/<name>/ and tb_logger/<name>/, known by its name; W&B keeps
-    wandb/<time>-<id>/ for each launch inside the folder that the run logs to: launches of one id are one run, and
-    where there is one id only, it is the run of the folder above."""
-    out = dict(groups)
-    for home in groups:
-        above = home.parent.parent
-        if WANDB_RUN.match(home.name) and home.parent.name == "wandb":
-            launches = [h for h in groups if h.parent == home.parent and WANDB_RUN.match(h.name)]
-            ids = {h.name.rsplit("-", 1)[-1] for h in launches}
-            same = sorted(h for h in launches if h.name.rsplit("-", 1)[-1] == home.name.rsplit("-", 1)[-1])
-            if len(ids) == 1 and any(r.points for r in groups.get(above, [])):
-                out[above] = [*out[above], *out.pop(home)]
-            elif home != same[0]:
-                out[same[0]] = [*out[same[0]], *out.pop(home)]
-            continue
-        if home.parent.name in APART:
-            others = [h for h in out if h != home and h.name == home.name and h.parent.parent == home.parent.parent]
-            if len(others) == 1:
-                out[others[0]] = [*out[others[0]], *out.pop(home)]
-    return out
-
-
-def _home(file: Path, top: Path) -> Path:
-    """The folder of the run that a file belongs to, never above `top`."""
-    folder = file.parent
-    while folder != top and PART_OF_RUN.match(folder.name):
-        folder = folder.parent
-    return folder
-
-
 def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], top: Path) -> list[Run]:
     measured = {home: readings for home, readings in groups.items() if any(r.points for r in readings)}
     runs: list[Run] = []
@@ -216,13 +179,9 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
             extra += _saved_below(home, readings, groups, measured)
             label = home.name or str(home)
             near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
-            for cluster in _apart(readings):
-                runs += _by_key(
-                    [*cluster, *extra],
-                    label if len(_apart(readings)) == 1 else _stem(cluster),
-                    str(home),
-                    near,
-                )
+            apart = runs_apart(readings)
+            for cluster in apart:
+                runs += _by_key([*cluster, *extra], label if len(apart) == 1 else _stem(cluster), str(home), near)
     if not measured:
         everything = [r for readings in groups.values() for r in readings]
         near = [s for found in scripts.values() for s in found]
@@ -249,45 +208,6 @@ def _within(folder: Path, top: Path) -> bool:
 
 def _stem(cluster: list[Reading]) -> str:
     return Path(next(r.file for r in cluster if r.points)).stem
-
-
-def _apart(readings: list[Reading]) -> list[list[Reading]]:
-    """Files of one folder that tell different runs (seed1.csv, seed2.csv) become clusters of their own.
-
-    Two files are different runs when they have one format, start at the same place, and disagree where
-    they overlap, and their names are not time stamps of successive launches.
-    """
-    measured = [r for r in readings if r.points and r.key is None]
-    rest = [r for r in readings if not (r.points and r.key is None)]
-    clusters: list[list[Reading]] = []
-    for reading in measured:
-        home = next((c for c in clusters if not any(_differ(reading, other) for other in c)), None)
-        if home is None:
-            clusters.append([reading])
-        else:
-            home.append(reading)
-    if len(clusters) < 2:
-        return [readings]
-    return [[*cluster, *rest] for cluster in clusters]
-
-
-_STAMP = re.compile(r"\d{8}[_-]?\d{4,6}|\d{4}-\d\d-\d\d|tfevents\.\d{9,}")
-
-
-def _differ(a: Reading, b: Reading) -> bool:
-    if a.format != b.format or a.file == b.file:
-        return False
-    if _STAMP.search(Path(a.file).name) and _STAMP.search(Path(b.file).name):
-        return False
-    mine = {(p.name, p.split, p.clock): p for p in a.points}
-    for q in b.points:
-        p = mine.get((q.name, q.split, q.clock))
-        if p is None or len(p.at) < 3 or len(q.at) < 3 or p.at[0] != q.at[0]:
-            continue
-        common = min(len(p.at), len(q.at))
-        if (p.at[:common] == q.at[:common]).all() and not (p.values[:common] == q.values[:common]).all():
-            return True
-    return False
 
 
 def _by_key(readings: list[Reading], name: str, root: str, scripts: list[str]) -> list[Run]:

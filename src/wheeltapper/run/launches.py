@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from wheeltapper.run.model import Segment
+from wheeltapper.run.model import Segment, same_values
 from wheeltapper.sources.record import Event, Floats, Points
+
+LEAST = 3  # values that two files must have in common: two may agree by chance, or be a first and a last row
+MOST_BEFORE = 3  # files before a file that it is compared with: the launch it goes on from is one of the last
 
 
 def find_launches(points: list[Points], events: tuple[Event, ...]) -> tuple[dict[str, Any], tuple[Segment, ...]]:
@@ -103,3 +107,68 @@ def _segments_of(file: str, members: list[Points], lines: Any, base: int) -> lis
             )
         out.append(Segment(base + len(out), clock, low, high, kind, file, int(line), why))  # type: ignore[arg-type]
     return out
+
+
+def between_files(segments: tuple[Segment, ...], stories: list[list[Points]]) -> tuple[Segment, ...]:
+    """What the first launch of a later file is to the files before it: the same launch told again, another part of its
+    record, or one that goes on or begins again. `stories` are the points of each series, in the order of the files."""
+    first = {s.file: s for s in segments if s.kind == "first"}
+    if len(first) < 2:
+        return segments
+    order = {file: i for i, file in enumerate(first)}
+    shared: dict[str, list[tuple[Points, Points]]] = defaultdict(list)
+    for members in stories:
+        for p in members:
+            before = [q for q in members if order[q.file] < order[p.file] and q.clock == p.clock and not q.woven]
+            shared[p.file] += [(q, p) for q in before[-MOST_BEFORE:]]
+    out = []
+    for segment in segments:
+        if segment.kind == "first" and order[segment.file]:
+            segment = _after(segment, [pair for pair in shared[segment.file] if pair[1].clock == segment.clock])
+        out.append(segment)
+    return tuple(out)
+
+
+def _after(segment: Segment, pairs: list[tuple[Points, Points]]) -> Segment:
+    told = [t for q, p in pairs if (t := told_alike(q, p)) is not None]
+    if any(t >= 0.5 for t in told) or not pairs:
+        return replace(segment, beside=True)
+    begin, end = min(float(q.at[0]) for q, _ in pairs), max(float(q.at[-1]) for q, _ in pairs)
+    usual = max(max(spacing(q.at), spacing(p.at)) for q, p in pairs)
+    if begin + 1.5 * usual < segment.start <= end + 3 * usual:  # a row or two may be lost where it was stopped
+        why = f"{segment.clock} {segment.start:g} follows on {end:g} of the file before"
+        return replace(segment, kind="resume", why=why)
+    if segment.start <= begin + 1.5 * usual and told:
+        return replace(
+            segment, kind="relaunch", why=f"begins again at {segment.clock} {segment.start:g} with other values"
+        )
+    return segment
+
+
+def told_alike(p: Points, q: Points, shift: float = 0.0) -> float | None:
+    """The share of the positions of both (those of `q` shifted) at which two files tell the same value, to the digits
+    they print and as a fraction or in percent. None: they have too few."""
+    _, i, j = np.intersect1d(p.at, q.at + shift, return_indices=True)
+    if len(i) < LEAST:
+        return None
+    a, b = p.values[i], q.values[j]
+    share = 0.0
+    for scale in (1.0, 100.0, 0.01):
+        coarse = 0.6 * 10.0 ** -min(_digits(a * scale), _digits(b))
+        with np.errstate(invalid="ignore", over="ignore"):
+            close = (np.abs(a * scale - b) <= coarse) | same_values(a * scale, b)
+        share = max(share, float(np.mean(close)))
+    return share
+
+
+def _digits(values: Floats) -> int:
+    """Decimals that the values were printed with."""
+    sound = values[np.isfinite(values)]
+    return next((d for d in range(7) if np.allclose(sound, np.round(sound, d), rtol=1e-9, atol=1e-12)), 7)
+
+
+def spacing(at: Floats) -> float:
+    """The usual distance of two positions."""
+    steps = np.abs(np.diff(at))
+    steps = steps[steps > 0]
+    return float(np.median(steps)) if len(steps) else 1.0

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from wheeltapper.run.facts import checkpoints_of, facts_of
-from wheeltapper.run.launches import find_launches
-from wheeltapper.run.model import Run, Segment, Series, repeated
+from wheeltapper.run.launches import between_files, find_launches
+from wheeltapper.run.model import Run, Segment, Series, repeated, same_values
 from wheeltapper.run.names import Meaning, canonical, meaning_of
 from wheeltapper.sources.record import Floats, Note, Points, Reading
 
-SAME = 2e-5  # relative: a float32 rounds at 6e-8, a log that prints five digits at 1e-5 of its value
 REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
@@ -60,13 +59,17 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
     series: dict[str, Series] = {}
     dead: dict[str, tuple[Series, ...]] = {}
     for label, (members, meaning) in grouped.items():
-        live, overwritten, dropped = _weave([_chunks(p, launches) for p in members], segments)
+        columns = [_chunks(p, launches) for p in members]
+        if all(p.woven for p in members):
+            series[label] = _in_order(_series(label, members[0], meaning, [c for column in columns for c in column]))
+            continue
+        live, overwritten, dropped = _weave(columns, segments)
         series[label] = _series(label, members[0], meaning, live)
         if overwritten:
             dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
         notes += dropped
     series = _same_scale(_without_echoes(series))
-    segments = _dead_from(segments)
+    segments = _dead_from(between_files(segments, [members for members, _ in grouped.values()]))
     facts = facts_of(readings, series)
     return Run(
         name=name,
@@ -231,20 +234,14 @@ def _without_repeats(chunk: _Chunk) -> tuple[_Chunk, int]:
     if not still.any():
         return chunk, 0
     same = np.zeros(len(chunk.at), dtype=bool)
-    same[1:] = still & _equal(chunk.values[1:], chunk.values[:-1])
+    same[1:] = still & same_values(chunk.values[1:], chunk.values[:-1])
     return (chunk.cut(~same), int(same.sum())) if np.any(same) else (chunk, 0)
-
-
-def _equal(a: Floats, b: Floats) -> Any:
-    with np.errstate(invalid="ignore"):
-        close = np.abs(a - b) <= SAME * np.maximum(np.abs(a), np.abs(b))
-    return close | (np.isnan(a) & np.isnan(b)) | (a == b)
 
 
 def _tells_the_same(a: _Chunk, b: _Chunk) -> bool:
     """Two files tell one launch: their values agree at nearly all positions that both have."""
     common, ia, ib = np.intersect1d(a.at, b.at, return_indices=True)
-    return len(common) > 0 and float(np.mean(_equal(a.values[ia], b.values[ib]))) >= 0.9
+    return len(common) > 0 and float(np.mean(same_values(a.values[ia], b.values[ib]))) >= 0.9
 
 
 def _last_of_bars(p: Points) -> Points:
@@ -327,7 +324,7 @@ def _disagree(stories: list[list[Points]]) -> bool:
         for theirs in stories[i + 1 :]:
             for p, q in itertools.product(mine, theirs):
                 _, a, b = np.intersect1d(p.at, q.at, return_indices=True)
-                if p.clock == q.clock and len(a) >= 3 and float(np.mean(_equal(p.values[a], q.values[b]))) < 0.5:
+                if p.clock == q.clock and len(a) >= 3 and float(np.mean(same_values(p.values[a], q.values[b]))) < 0.5:
                     return True
     return False
 
@@ -369,6 +366,10 @@ def _series(label: str, first: Points, meaning: Meaning, chunks: list[_Chunk]) -
     )
 
 
+def _in_order(series: Series) -> Series:
+    return series.where(np.argsort(series.at, kind="stable"))
+
+
 def _without_echoes(series: dict[str, Series]) -> dict[str, Series]:
     """A second log may repeat a series without saying where in the run it stands: the placed one tells it all."""
     out = dict(series)
@@ -376,7 +377,7 @@ def _without_echoes(series: dict[str, Series]) -> dict[str, Series]:
         if s.clock != "row":
             continue
         placed = [o for o in series.values() if o.clock != "row" and o.quantity == s.quantity and len(o) == len(s)]
-        if s.quantity and any(bool(np.all(_equal(o.values, s.values))) for o in placed):
+        if s.quantity and any(bool(np.all(same_values(o.values, s.values))) for o in placed):
             del out[label]
     return out
 

@@ -15,13 +15,35 @@ from wheeltapper.sources.record import Checkpoint, ClockName, Event, Fact, Float
 Better = Literal["up", "down", "neither", "unknown"]
 Split = Literal["train", "val", "test"]
 
-__all__ = ["Better", "Checkpoint", "Event", "Fact", "Note", "Run", "Segment", "Series", "Split", "repeated"]
+__all__ = [
+    "Better",
+    "Checkpoint",
+    "Event",
+    "Fact",
+    "Note",
+    "Run",
+    "Segment",
+    "Series",
+    "Split",
+    "repeated",
+    "same_values",
+]
 
 
 def repeated(lines: Ints, at: Floats) -> Any:
     """Where a value is followed by another of the same position on the same line: a bar that is drawn again, or a name
     that stands twice on a line."""
     return (np.diff(lines) == 0) & (np.diff(at) == 0)
+
+
+SAME = 2e-5  # relative: a float32 rounds at 6e-8, a log that prints five digits at 1e-5 of its value
+
+
+def same_values(a: Floats, b: Floats) -> Any:
+    """Where two columns hold the same number, to the digits that a log prints; NaN is the same as NaN."""
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - b) <= SAME * np.maximum(np.abs(a), np.abs(b))
+    return close | (np.isnan(a) & np.isnan(b)) | (a == b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +133,7 @@ class Segment:
     line: int  # the first line of the segment
     why: str  # what told us that a new launch began here
     dead_from: float | None = None  # its points from here on were overwritten by a later launch
+    beside: bool = False  # another file tells of the same launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class Points:
     about: str | None = None  # data set, environment or group the value belongs to
     window: Window | None = None
     rank: int | None = None
+    woven: bool = False  # its rows stand between those of other files, counted together with them
 
     def __post_init__(self) -> None:
         n = len(self.values)
