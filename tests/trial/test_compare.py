@@ -34,6 +34,8 @@ class TestSymptom:
         assert "0 of 4" in four.why
         three = decide(broke(*[True] * 3), broke(*[False] * 3), SYMPTOM)
         assert (three.answer, three.more) == ("cannot-tell", 1)
+        one = decide(broke(True), broke(False), SYMPTOM)
+        assert (one.answer, one.more) == ("cannot-tell", 3)
 
     def test_it_stays(self) -> None:
         found = decide(broke(True, True, True), broke(True, True, True), SYMPTOM)

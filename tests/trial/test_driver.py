@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.driver import Driver, resume_trial, start_trial
 from wheeltapper.trial.engines import Job
 from wheeltapper.trial.ledger import Ledger, books_of, read_ledger
+from wheeltapper.trial.measure import same_run
+from wheeltapper.trial.model import Outcome
 from wheeltapper.trial.plan import TrialPlan
 from wheeltapper.trial.read import causes_in, read_trial
 
@@ -78,6 +81,25 @@ def test_a_seed_that_does_nothing_ends_the_trial(plan: TrialPlan, tmp_path: Path
     assert books.closed is not None
     assert "seed does not reach" in books.closed["why"]
     assert not [v for v in books.verdicts.values() if v.answer == "confirmed"]
+    why = books.verdicts["lr-too-high"].why
+    assert "{seed}" in why
+    assert "more pair" not in why
+
+
+def test_a_score_that_stands_still_is_not_taken_for_a_seed_that_does_nothing() -> None:
+    flat = ((1.0, 10.0), (2.0, 10.0), (3.0, 10.0))
+    one, two = Outcome(1, 10.0, True, curve=flat), Outcome(2, 10.0, True, curve=flat)
+    assert not same_run(one, two)  # nothing but the score is known, and it never moved
+    assert not same_run(replace(one, print="a"), replace(two, print="b"))
+    assert same_run(replace(one, print="a"), replace(two, print="a"))
+    moving = ((1.0, 10.0), (2.0, 12.0))
+    assert same_run(replace(one, curve=moving), replace(two, curve=moving))
+
+
+def test_the_training_losses_of_a_repeat_are_remembered(plan: TrialPlan, tmp_path: Path) -> None:
+    control = start_trial(plan, tmp_path / "t", FakeEngine()).outcomes["control"]
+    assert "" not in {o.print for o in control.values()}
+    assert len({o.print for o in control.values()}) == len(control)
 
 
 def test_a_command_that_fails_is_told_with_its_words(plan: TrialPlan, tmp_path: Path) -> None:

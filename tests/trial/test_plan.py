@@ -147,7 +147,15 @@ def test_not_yet_learned_is_not_cut_short(diagnosis: Diagnosis) -> None:
     rule = design.choose_rule(None, diagnosis.run.series["val/loss"], arms=1, alpha=0.05, repeats=None, delta=None)
     chance = replace(rule, kind="symptom", symptom="at-chance")
     fork = design.choose_fork(diagnosis, "step", (), can_resume=False)
-    assert design.choose_length(diagnosis, chance, "step", fork, (), None)[0] == 200
+    assert design.choose_length(diagnosis, chance, "step", 200.0, fork, (), None)[0] == 200
+
+
+def test_repeats_are_followed_on_the_clock_of_their_own_rows(diagnosis: Diagnosis) -> None:
+    """Steps that only the checkpoints of the original tell are in no repeat that kept none."""
+    rows = make_run({"val/accuracy": [10.0] * 36}, clock="epoch", start=1.0)
+    by_epochs = replace(diagnosis, run=rows, progress=replace(diagnosis.progress, clock="step", at=288.0))
+    assert design.choose_clock(by_epochs, rows.series["val/accuracy"]) == ("epoch", 36.0)
+    assert design.choose_clock(diagnosis, diagnosis.run.series["val/loss"]) == ("step", 200.0)
 
 
 def test_a_change_may_be_named_by_the_key_of_the_config(run_folder: Path) -> None:

@@ -12,7 +12,7 @@ from wheeltapper.report.curves import Chart, Line, Role, thin
 from wheeltapper.report.spark import wants_log
 from wheeltapper.report.text import clean, num, plural
 from wheeltapper.trial.ledger import Books
-from wheeltapper.trial.measure import same_curve
+from wheeltapper.trial.measure import same_run
 from wheeltapper.trial.model import Arm, Outcome, Rule
 from wheeltapper.trial.plan import TrialPlan
 from wheeltapper.trial.read import Trial, causes_in
@@ -235,7 +235,7 @@ def _control_words(rule: Rule, control: Mapping[int, Outcome], aa: Mapping[int, 
         out.append(f"control: “{rule.symptom}” in {shown} of {len(control)} runs")
     pairs = [(control[s], aa[s]) for s in sorted(aa) if s in control]
     gaps = [b.value - a.value for a, b in pairs if a.value is not None and b.value is not None]
-    if pairs and all(same_curve(a, b) for a, b in pairs):
+    if pairs and all(same_run(a, b) for a, b in pairs):
         out.append(f"A/A: {plural(len(pairs), 'pair')}, equal to the last bit")
     elif [g for g in gaps if math.isfinite(g)]:
         widest = max(abs(g) for g in gaps if math.isfinite(g))

@@ -18,7 +18,7 @@ from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
 from wheeltapper.signs import signs
 from wheeltapper.sources.record import ClockName
-from wheeltapper.trial.measure import curve_of, endpoint, shows
+from wheeltapper.trial.measure import curve_of, endpoint, position_of, shows
 from wheeltapper.trial.model import Fork, Rule
 
 # Signs that are there or not there, whatever the level of the metric. For the others the metric itself is compared.
@@ -78,6 +78,18 @@ def choose_metric(diagnosis: Diagnosis, symptom: Finding | None, named: str | No
 
 def _maybe(signals: Signals, *names: str) -> list[Series]:
     return [found for name in names if (found := signals.maybe(name)) is not None]
+
+
+def choose_clock(diagnosis: Diagnosis, metric: Series) -> tuple[str, float]:
+    """The clock that repeats are followed on, and how far the original came on it.
+
+    Rows that carry steps only because a checkpoint told them do so in no repeat before its first checkpoint; there
+    the clock of the metric's own rows is taken.
+    """
+    progress, run = diagnosis.progress, diagnosis.run
+    if progress.clock is not None and any(series.clock == progress.clock for series in run.series.values()):
+        return progress.clock, progress.at or 0.0
+    return metric.clock, position_of(run, metric.clock)
 
 
 def choose_rule(
@@ -146,11 +158,10 @@ def choose_fork(diagnosis: Diagnosis, clock: str, edits: Sequence[Edit], can_res
 
 
 def choose_length(
-    diagnosis: Diagnosis, rule: Rule, clock: str, fork: Fork, edits: Sequence[Edit], asked: float | None
+    diagnosis: Diagnosis, rule: Rule, clock: str, end: float, fork: Fork, edits: Sequence[Edit], asked: float | None
 ) -> tuple[float, str]:
     """Up to which position arms run, and why (TRL-04): the shortest part of the original that shows the symptom."""
     run = diagnosis.run
-    end = diagnosis.progress.at or 0.0
     if end <= 0:
         raise InputError("the record gives no position, so the length of an arm cannot be chosen.", do="Give --steps.")
     if asked is not None:

@@ -34,8 +34,8 @@ from wheeltapper.trial.ledger import (
     outcome_record,
     verdict_record,
 )  # fmt: skip
-from wheeltapper.trial.measure import beyond_recovery, look, measure, same_curve
-from wheeltapper.trial.model import Arm, Outcome
+from wheeltapper.trial.measure import beyond_recovery, look, measure, same_run
+from wheeltapper.trial.model import Arm, Outcome, Verdict
 from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
 from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
 from wheeltapper.trial.read import WHICH_FOLDER, plan_in
@@ -331,6 +331,8 @@ class Driver:
             return
         if self._seed_does_nothing(control):
             self._stop("two seeds gave the same run to the last bit: the seed does not reach the training")
+            for arm in undecided(plan, books):
+                self._tell("verdict", arm=arm.id, verdict=verdict_record(Verdict("cannot-tell", one_seed(plan))))
             return
         told = [o.broke for o in control if o.broke is not None]
         if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
@@ -357,7 +359,7 @@ class Driver:
 
     def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
         told = [o for o in control if len(o.curve) >= 2]
-        return len(told) >= 2 and any(same_curve(told[0], other) for other in told[1:])
+        return len(told) >= 2 and any(same_run(told[0], other) for other in told[1:])
 
     def _free(self, arm: str) -> None:
         """An arm is decided: what still runs of it is stopped, and its share goes to the others."""
@@ -404,6 +406,14 @@ class Driver:
             share = min(1.0, max(0.0, (live.position - self.plan.fork.step) / span))
             rows.append(Row(live.attempt.arm, live.attempt.seed, "waits" if live.started is None else "runs", share))
         self.show(rows, self.books)
+
+
+def one_seed(plan: TrialPlan) -> str:
+    """What to do where every repeat is the same run: more pairs would tell nothing."""
+    return (
+        f"All seeds give the same run, so pairs of runs prove nothing; the seed was given {plan.seed_way}. Put {{seed}} "
+        "into --cmd where the training takes its seed, or let the script read WHEELTAPPER_SEED, and begin another trial."
+    )
 
 
 def tail_of(out: str, most: int = 2000) -> str:

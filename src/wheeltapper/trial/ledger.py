@@ -193,6 +193,7 @@ def outcome_record(outcome: Outcome) -> Record:
         "note": outcome.note,
         "onset": outcome.onset,
         "rates": outcome.rates,
+        "print": outcome.print,
     }
 
 
@@ -208,6 +209,7 @@ def outcome_from(record: Mapping[str, Any]) -> Outcome:
         str(record.get("note", "")),
         record.get("onset"),
         None if record.get("rates") is None else (float(record["rates"][0]), float(record["rates"][1])),
+        str(record.get("print", "")),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,8 @@ def measure(
     else:
         curve = curve_of(reading.series, clock, upto)
         value = endpoint(curve, rule.last)
-    return Outcome(seed, value, seen.ill, reading.position, curve, note, seen.onset, rates_of(reading.run))
+    run = reading.run
+    return Outcome(seed, value, seen.ill, reading.position, curve, note, seen.onset, rates_of(run), print_of(run))
 
 
 def rates_of(run: Run) -> tuple[float, float] | None:
@@ -136,9 +138,18 @@ def rates_of(run: Run) -> tuple[float, float] | None:
     return None if values is None or not len(values) else (float(values.max()), float(values[-1]))
 
 
-def same_curve(one: Outcome, two: Outcome) -> bool:
-    """Equal to the last bit, NaN included."""
-    return len(one.curve) > 0 and np.array_equal(np.array(one.curve), np.array(two.curve), equal_nan=True)
+def print_of(run: Run) -> str:
+    """A hash of the training losses; empty where none is logged."""
+    loss: Series | None = Signals(run).maybe("train_loss")
+    return "" if loss is None else hashlib.sha256(loss.values.tobytes()).hexdigest()
+
+
+def same_run(one: Outcome, two: Outcome) -> bool:
+    """Equal to the last bit, NaN included. Where only a score is known that never moved, nothing is."""
+    if not one.curve or one.print != two.print:
+        return False
+    told = bool(one.print) or len({y for _, y in one.curve}) > 1
+    return told and np.array_equal(np.array(one.curve), np.array(two.curve), equal_nan=True)
 
 
 def beyond_recovery(run: Run) -> bool:

@@ -45,6 +45,7 @@ class Outcome:
     note: str = ""
     onset: float | None = None
     rates: tuple[float, float] | None = None  # highest and last learning rate, for compare.rate_bias
+    print: str = ""  # hash of the training losses: a score that stands still is the same in any two runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,13 +119,13 @@ def make_plan(
             do="To measure what a change does all the same, give it as --set knob=value.",
         )
     metric = design.choose_metric(diagnosis, symptom, wish.metric)
-    clock = diagnosis.progress.clock or metric.clock
+    clock, end = design.choose_clock(diagnosis, metric)
     rule = design.choose_rule(
         symptom, metric, arms=len(arms), alpha=wish.alpha, repeats=wish.repeats, delta=wish.delta,
         better=wish.better,
     )  # fmt: skip
     fork = design.choose_fork(diagnosis, clock, edits, "resume" in holes(command_text))
-    length, why = design.choose_length(diagnosis, rule, clock, fork, edits, wish.steps)
+    length, why = design.choose_length(diagnosis, rule, clock, end, fork, edits, wish.steps)
     seed = knobs.value("run.seed") if knobs is not None else None
     first = seed if isinstance(seed, int) else 1
     seeds = tuple(first + i for i in range(rule.most_pairs))
@@ -143,8 +143,8 @@ def make_plan(
         clock=clock,
         length=length,
         length_why=why,
-        whole=fork.path is None and length >= (diagnosis.progress.at or length),
-        cut=length < (diagnosis.progress.at or length) and not {"steps", "epochs"} & set(holes(command_text)),
+        whole=fork.path is None and length >= end,
+        cut=length < end and not {"steps", "epochs"} & set(holes(command_text)),
         seeds=seeds,
         aa=min(AA_PAIRS, len(seeds)),
         cost=Cost(
@@ -155,7 +155,7 @@ def make_plan(
         seed_way=_seed_way(command_text, knobs, run.configs),
         knobs=_needed_knobs(command_text, knobs),
         per_epoch=_number(run.fact("steps_per_epoch")),
-        notes=_notes(rule, edits, diagnosis, length, metric.name),
+        notes=_notes(rule, edits, length < end, metric.name),
         left=tuple(left),
         budget=wish.budget,
         hashes=hashes_of(diagnosis, command, fork, (*wish.data, *(source for arm in arms for _, source in arm.files))),
@@ -253,11 +253,10 @@ def _seed_way(text: str, knobs: Knobs | None, configs: Sequence[Any]) -> str:
     return "only by the variable WHEELTAPPER_SEED: unless the script reads it, all repeats are the same run"
 
 
-def _notes(rule: Rule, edits: Sequence[Edit], diagnosis: Diagnosis, length: float, metric: str) -> tuple[str, ...]:
+def _notes(rule: Rule, edits: Sequence[Edit], short: bool, metric: str) -> tuple[str, ...]:
     out = []
-    end = diagnosis.progress.at or length
     rate = any(e.knob.startswith(("optimizer.lr", "schedule.", "batch.")) for e in edits)
-    if rate and length < end and rule.kind == "difference":
+    if rate and short and rule.kind == "difference":
         out.append("arms with other learning rates are cut short: short runs favour the smaller rate")
     if any(e.knob.startswith("loss.") for e in edits) and metric.endswith("loss"):
         out.append(f"an arm changes the loss itself, so {metric} is not the same quantity in it")

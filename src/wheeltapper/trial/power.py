@@ -43,6 +43,8 @@ def pairs_for_difference(x: Floats, floor: float, rule: Rule, least: int) -> int
 def pairs_for_symptom(counts: tuple[int, int, int, int], rule: Rule, still: float) -> int | None:
     """The same for diverged-or-not; rates are shrunk by half a run each way, so 0 of 2 is not taken for never."""
     n = sum(counts)
+    if n < 2:
+        return first_guess(rule) - n  # one pair says nothing of rates
     rng = np.random.default_rng(0)
     share = (np.array(counts) + 0.25) / (n + 1)
     kinds = rng.choice(4, (PLAYS, FURTHEST), p=share)
