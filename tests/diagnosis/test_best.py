@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from wheeltapper.diagnosis.best import best_checkpoint
+from wheeltapper.finding import Finding
 from wheeltapper.signals import Signals
 from wheeltapper.testing import make_run
 
@@ -32,3 +33,37 @@ def test_an_evaluation_counts_by_itself() -> None:
     best = best_checkpoint(Signals(make_run({"val/accuracy": scores})), [])
     assert best is not None
     assert (best.step, best.value) == (2.0, 0.8)
+
+
+def test_a_score_at_chance_is_nothing_to_keep() -> None:
+    signals = Signals(make_run({"val/accuracy": [10.0] * 8}))
+    chance = Finding("at-chance", "val/accuracy is chance", "ill", "is", "val/accuracy", "step", 0.0)
+    best = best_checkpoint(signals, [], [chance])
+    assert best is not None
+    assert best.nothing == "the best val/accuracy is worth nothing: val/accuracy is chance"
+    free = best_checkpoint(signals, [], [replace(chance, onset=3.0)])
+    assert free is not None
+    assert not free.nothing, "it was good before it fell to chance"
+
+
+def test_the_first_value_of_a_run_that_learned_nothing_is_nothing_to_keep() -> None:
+    signals = Signals(make_run({"val/loss": [2.9, 3.1, 8.0, 40.0, 900.0, 1e6], "train/loss": [3.0] * 6}))
+    idle = Finding("barely-learned", "", "ill", "is", "train/loss", "step", 0.0)
+    best = best_checkpoint(signals, [], [idle])
+    assert best is not None
+    assert "nothing was learned" in best.nothing
+
+
+def test_what_comes_after_a_score_left_its_level_is_no_noise() -> None:
+    """An exploding loss made every evaluation before its last "as good within noise"."""
+    calm = [1.0, 0.9, 0.8, 0.7, 0.61, 0.6, 0.62, 0.61]
+    run = make_run({"val/loss": [*calm, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18, 1e21, 1e24, 1e27, 1e30]})
+    left = Finding("diverged", "", "watch", "is-p", "val/loss", "step", 8.0)
+    best = best_checkpoint(Signals(run), [], [left])
+    assert best is not None
+    assert best.noise is not None
+    assert best.noise < 0.1
+    assert 1 < best.equal <= 4
+    at_once = best_checkpoint(Signals(run), [], [replace(left, onset=0.0), replace(left, onset=2.0)])
+    assert at_once is not None
+    assert at_once.noise is not None, "the evaluations up to the best one count"

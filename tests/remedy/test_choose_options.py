@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from wheeltapper import api
+from wheeltapper.diagnosis.best import best_checkpoint
 from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis, RankedCause
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
@@ -20,6 +21,7 @@ from wheeltapper.remedy.pace import pace_of
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.signals import Signals
 from wheeltapper.sources.record import Points, Reading
 from wheeltapper.testing import make_run
 
@@ -193,7 +195,9 @@ def test_the_best_checkpoint_is_corrected_for_its_choice() -> None:
     made = make_run(series, clock="epoch", config=CONFIG, facts={"total_epochs": 100})
     made = replace(made, checkpoints=saved(12))
     score = made.series["val/accuracy"]
-    best = BestCheckpoint("ck_12.pt", 12.0, score.name, float(score.values.max()), "best", True)
+    best = best_checkpoint(Signals(made), [])
+    assert best is not None
+    best = replace(best, path="ck_12.pt", step=12.0, exists=True)
     found = replace(diagnosis(of=made), best=best)
     option = options_of(found, choose(found))[0]
     assert option.possible

@@ -210,3 +210,14 @@ def test_no_alarm_below_what_a_share_can_be() -> None:
     low[:60] = np.abs(NOISE[:60]) * 100
     wild = next_of(make_run({"eval_top1": low.tolist()}), "lr-too-high", ill("collapsed", "val/accuracy", "step", 60.0))
     assert warnings(wild, ()) == ()
+
+
+def test_a_loss_on_its_way_to_nan_is_not_sound() -> None:
+    """The NaN outdoes the sign that the loss had run away long before; no level may be taken from in between."""
+    run = two_clocks()
+    away = replace(ill("diverged", "train/loss", "step", 400.0), severity="watch")
+    found = diagnosis(run, ill("not-finite", "train/loss", "step", 900.0))
+    assert onset_of(found, ()).sound == 890.0
+    found = replace(found, findings=(*found.findings, away))
+    onset = onset_of(found, ())
+    assert (onset.at, onset.sound) == (900.0, 390.0)

@@ -7,13 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 
 from wheeltapper.diagnosis.model import BestCheckpoint, MetricVerdict
+from wheeltapper.finding import Finding
 from wheeltapper.run.model import Checkpoint, Run, Series
+from wheeltapper.run.onsets import from_start
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.sources.record import Floats
 
+# Signs by which a score says nothing about the model, or the model nothing about the data.
+WORTHLESS = (
+    "at-chance",
+    "at-prior",
+    "never-left-zero",
+    "below-baseline",
+    "worse-than-trivial",
+    "constant-metric",
+    "impossible-value",
+)
+# Signs that nothing was learned, where they are there from the first value on.
+IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
+# Signs of a score that leaves its level for good: what comes after their onset is no noise about it.
+LEAVES = ("diverged", "declined-after-peak", "collapsed", "at-chance")
+SPREAD = 3.0  # sigmas: a gain of less may be none
+FEWEST = 5  # evaluations: a level and its noise need that many
 
-def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> BestCheckpoint | None:
+
+def best_checkpoint(
+    signals: Signals, validity: Sequence[MetricVerdict], findings: Sequence[Finding] = ()
+) -> BestCheckpoint | None:
     """None where no valid score on held-out data has a direction."""
     invalid = {v.series for v in validity if v.valid == "no"}
     candidates = [*(signals.maybe("val_metrics") or ()), signals.maybe("val_loss")]
@@ -27,7 +48,8 @@ def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> Best
         bad = _running_mean(bad, span)
     spot = int(np.argmin(bad))
     top = int(good[spot])
-    sigma = noise_of(bad).sigma
+    noise = _noise_while_sound(score, bad, good, spot, findings)
+    sigma = noise or 0.0
     equal = int(np.sum(bad <= bad.min() + 2 * sigma))
     file, why = _on_disk(signals.run, score, top, bad, good, sigma)
     value = float(badness(bad, score.better)[spot])
@@ -41,6 +63,49 @@ def best_checkpoint(signals: Signals, validity: Sequence[MetricVerdict]) -> Best
         value=value,
         why=f"{words}; {why}" if why else words,
         exists=bool(file is not None and file.exists),
+        nothing=_nothing(signals.run, score, value, float(score.at[top]), sigma, findings),
+        noise=noise,
+        equal=equal,
+    )
+
+
+def _noise_while_sound(
+    score: Series, bad: Floats, good: np.ndarray[tuple[int], np.dtype[np.int64]], spot: int, findings: Sequence[Finding]
+) -> float | None:
+    """Sigma of the evaluations up to where the score left its level: a loss that explodes has no noise to speak of."""
+    onsets = [f.onset for f in findings if f.id in LEAVES and f.series == score.name and f.onset is not None]
+    until = min(onsets, default=np.inf)
+    sound = (score.at[good] < until) | (score.at[good] <= score.at[good[spot]])
+    return noise_of(bad[sound]).sigma if int(sound.sum()) >= FEWEST else None
+
+
+def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Finding | None:
+    """The finding by which a score, at its best, says nothing about the model."""
+    for f in findings:
+        if (
+            f.severity == "ill"
+            and f.id in WORTHLESS
+            and f.series == metric
+            and (at is None or f.onset is None or f.onset <= at)
+        ):
+            return f
+    return None
+
+
+def _nothing(run: Run, score: Series, value: float, at: float, sigma: float, findings: Sequence[Finding]) -> str:
+    """Why the best value is nothing to save: the score says nothing, or nothing was learned since the first one."""
+    found = worthless(findings, score.name, at)
+    if found is not None:
+        return f"the best {score.name} is worth nothing: {found.summary}"
+    if not any(f.severity == "ill" and f.id in IDLE and from_start(run, f) for f in findings):
+        return ""
+    values = score.values[score.finite]
+    gain = value - float(values[0]) if score.better == "up" else float(values[0]) - value
+    if len(values) < FEWEST or gain > SPREAD * sigma:
+        return ""
+    return (
+        f"the best {score.name}, {value:.4g}, is no better than the first, {values[0]:.4g}, within noise: "
+        "nothing was learned that could be kept"
     )
 
 

@@ -59,7 +59,7 @@ def diagnose_run(
     expected = _expected(case)
     verdict = _verdict(findings, signals)
     missing = what_is_missing(case, verdict, ranked, unknowns)
-    best = best_checkpoint(signals, validity)
+    best = best_checkpoint(signals, validity, findings)
     reached = signals.get("progress")
     return Diagnosis(
         run=run,

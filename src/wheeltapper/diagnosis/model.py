@@ -82,6 +82,9 @@ class BestCheckpoint:
     value: float
     why: str
     exists: bool
+    nothing: str = ""  # why even the best moment holds nothing to keep
+    noise: float | None = None  # sigma of the metric where it was sound; None: too few evaluations to say
+    equal: int = 1  # evaluations that are as good within noise
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def why(
         lines.append(_cause_line(ranked, said=first.summary))
         named = [c for c in ranked if c.id != SOMETHING_ELSE]
         if leading(ranked) is not None:
-            lines += [f"or {_lower(c.title)} ({c.probability:.0%})" for c in named[1:2] if c.probability >= 0.1]
+            lines += [f"or {_lower(c.title)} ({share(c.probability)})" for c in named[1:2] if c.probability >= 0.1]
         lines += [f.summary for f in others if f.summary not in lines[0]][:1]
     else:
         # A crash stands in the headline.
@@ -106,12 +106,21 @@ def _cause_line(ranked: Sequence[RankedCause], said: str) -> str:
     top = leading(ranked)
     if top is not None:
         because = next((e.text for e in top.evidence if e.bits > 0 and e.text != said), "")
-        return f"{top.title} ({top.probability:.0%})" + (f": {because}" if because else "")
+        return f"{top.title} ({share(top.probability)})" + (f": {because}" if because else "")
     if named:
         other = next((c.probability for c in ranked if c.id == SOMETHING_ELSE), 0.0)
-        both = ", ".join(f"{_lower(c.title)} ({c.probability:.0%})" for c in named[:2])
-        return f"The cause is open: {both}, something else ({other:.0%})"
+        both = ", ".join(f"{_lower(c.title)} ({share(c.probability)})" for c in named[:2])
+        return f"The cause is open: {both}, something else ({share(other)})"
     return "No known cause explains this; the record holds too little to say why"
+
+
+def share(probability: float) -> str:
+    """A probability in a sentence; never 0% or 100%, which it is not.
+
+    >>> share(0.834), share(0.9999), share(0.0001)
+    ('83%', '99%', '1%')
+    """
+    return f"{min(max(probability, 0.01), 0.99):.0%}"
 
 
 def _lower(text: str) -> str:
@@ -142,7 +151,7 @@ def todo(
         return (*out, "Come back when more of the run is logged.")
     top = leading(ranked)
     if verdict == "ill":
-        if best is not None and best.exists and best.path:
+        if best is not None and best.exists and best.path and not best.nothing:
             out.append(f"Keep {best.path} ({best.metric} {best.value:.4g}).")
         if top is not None:
             out += [r.text for r in top.remedies[:1]]

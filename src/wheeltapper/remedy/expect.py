@@ -16,14 +16,16 @@ import numpy as np
 
 from wheeltapper.config.knobs import Knobs
 from wheeltapper.config.tree import ConfigTree
+from wheeltapper.diagnosis.best import worthless
 from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
 from wheeltapper.remedy.choose import Choice, areas
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
-from wheeltapper.remedy.options import Onset, Option, clock_named, from_start, onset_of, planned_total, worthless
+from wheeltapper.remedy.options import Onset, Option, clock_named, onset_of, planned_total
 from wheeltapper.remedy.plan import Band, SignThen
 from wheeltapper.run.model import Run, Series
+from wheeltapper.run.onsets import from_start
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.simulate.plan import Plan as LrPlan
@@ -321,14 +323,13 @@ def _old_best(following: Next) -> Iterator[Band]:
     best = following.diagnosis.best
     series = None if best is None else following.run.series.get(best.metric)
     total = None if series is None else following.total_on(series.clock)
-    if best is None or series is None or total is None or int(series.finite.sum()) < FEWEST:
+    if best is None or best.noise is None or series is None or total is None:
         return
     if worthless(following.diagnosis.findings, best.metric, best.step) is not None or not following.comparable(series):
         return
-    sigma = noise_of(series.values[series.finite]).sigma
     way = "less" if series.better == "up" else "plus"
     source = f"the best {best.metric} of the old run, {best.value:.4g}, {way} {SPREAD:g} times its noise"
-    yield _one_sided(series, series.clock, total, best.value, SPREAD * sigma, source, log_gap(series))
+    yield _one_sided(series, series.clock, total, best.value, SPREAD * best.noise, source, log_gap(series))
 
 
 def _one_sided(

@@ -14,6 +14,7 @@ from wheeltapper.config.edited import Edited
 from wheeltapper.config.parse import parse_text
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
+from wheeltapper.diagnosis.wording import share
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Place
 from wheeltapper.remedy.alarms import warnings
@@ -74,7 +75,9 @@ def make_fix(
         why = "Nothing to fix: nothing is wrong that this record can show"
         if diagnosis.progress.state == "crashed":
             why = "Nothing to fix in how it trains, but the run did not finish"
-        return Fix(diagnosis, "nothing", why, choice, notes=diagnosis.todo if diagnosis.progress.state == "crashed" else ())
+        return Fix(
+            diagnosis, "nothing", why, choice, notes=diagnosis.todo if diagnosis.progress.state == "crashed" else ()
+        )
     if diagnosis.verdict == "cannot-tell":
         notes = beside(diagnosis, choice)
         why = "No fix: whether the run is ill cannot be told from this record"
@@ -166,7 +169,7 @@ def _state(choice: Choice) -> tuple[State, str]:
     if choice.edits:
         surest = choice.by("apply", "try")[0]
         likely = "likely, not proved" if surest.how == "apply" else "a try, not a cure"
-        more = "" if surest.proved else f" ({surest.cause} has {surest.probability:.0%}: {likely})"
+        more = "" if surest.proved else f" ({surest.cause} has {share(surest.probability)}: {likely})"
         return "ready", f"{surest.remedy.text.rstrip('.')}{more}"
     code = choice.by("code")
     if code:
@@ -186,10 +189,10 @@ def _untried(diagnosis: Diagnosis, choice: Choice, wanted: str | None) -> str:
     cause = next(c for c in diagnosis.causes if c.id == wanted)
     left = next((item.why for item in choice.left if item.cause == wanted), "")
     if left:
-        return f"Nothing is changed to try {wanted} ({cause.probability:.0%}): {left}"
+        return f"Nothing is changed to try {wanted} ({share(cause.probability)}): {left}"
     hand = next((r.text for r in cause.remedies if not r.edits), "")
     other = f"by hand: {hand.rstrip('.')}" if hand else f"its trial decides: {cause.trial}" if cause.trial else ""
-    return f"No setting can try {wanted} ({cause.probability:.0%}){f'; {other}' if other else ''}"
+    return f"No setting can try {wanted} ({share(cause.probability)}){f'; {other}' if other else ''}"
 
 
 def _letter(wanted: Letter | None, options: Sequence[Option], state: State) -> Letter | None:
@@ -303,7 +306,7 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
         tried = bool(issue.knobs) and not issue.proved
         then = f"{issue.cause} is refuted{' at the value tried' if tried else ' as the cause'}"
         then += (
-            f"; the next is {after.id} ({after.probability:.0%}): {after.trial}"
+            f"; the next is {after.id} ({share(after.probability)}): {after.trial}"
             if after is not None
             else "; put what is left to a trial"
         )
@@ -355,7 +358,7 @@ def _monitoring(following: Next) -> tuple[Monitor, ...]:
 def _questions(diagnosis: Diagnosis, choice: Choice) -> tuple[Question, ...]:
     proved = {t.cause for t in choice.treatments if t.proved}
     trials = [
-        Question(f"Is it {cause.id} ({cause.probability:.0%})?", cause.trial, (cause.id,))
+        Question(f"Is it {cause.id} ({share(cause.probability)})?", cause.trial, (cause.id,))
         for cause in diagnosis.causes
         if cause.id != SOMETHING_ELSE and cause.trial and cause.id not in proved
     ]

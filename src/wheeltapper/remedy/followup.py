@@ -20,11 +20,10 @@ from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
 from wheeltapper.remedy.compared import RATE, Compared, compare, rate_as_then, than
 from wheeltapper.remedy.fix import run_hash, settings_of
-from wheeltapper.remedy.options import from_start
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
 from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
 from wheeltapper.run.model import Run
-from wheeltapper.run.onsets import moved
+from wheeltapper.run.onsets import from_start, moved
 from wheeltapper.signals import Signals
 
 Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]

@@ -14,34 +14,17 @@ from statistics import NormalDist
 import numpy as np
 
 from wheeltapper.audit.length import length_of
-from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis
+from wheeltapper.diagnosis.wording import share
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.remedy.choose import Choice, Treatment, areas
-from wheeltapper.remedy.compared import FEWEST, SPREAD
 from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.model import Checkpoint, Run
-from wheeltapper.run.onsets import began, sound_until
+from wheeltapper.run.onsets import began, from_start, sound_until
 from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.sources.record import CLOCKS, ClockName, Floats
-
-# Signs by which a score says nothing about the model, or the model nothing about the data.
-WORTHLESS = (
-    "at-chance",
-    "at-prior",
-    "never-left-zero",
-    "below-baseline",
-    "worse-than-trivial",
-    "constant-metric",
-    "impossible-value",
-)
-
-
-# Signs that nothing was learned, where they are there from the first value on.
-IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
-
 
 # Causes that spoil the averaged weights and leave the raw ones alone.
 AVERAGE = ("ema-horizon-too-long", "ema-low-precision", "ema-buffers-stale", "resume-lost-ema")
@@ -99,11 +82,8 @@ def _quick(diagnosis: Diagnosis) -> Option:
         judged = [v for v in diagnosis.validity if v.valid == "no"]
         why = f"no score can be believed: {judged[0].why}" if judged else "no valid score on held-out data is logged"
         return Option("A", title, False, f"{why}, so no checkpoint can be called the best")
-    nothing = worthless(diagnosis.findings, best.metric, best.step)
-    if nothing is not None:
-        return Option("A", title, False, f"the best {best.metric} is worth nothing: {nothing.summary}")
-    if idle := _no_better_than_start(diagnosis):
-        return Option("A", title, False, idle)
+    if best.nothing:
+        return Option("A", title, False, best.nothing)
     if best.path is None or not best.exists:
         why = best.why.removeprefix(f"best {best.metric}; ")
         return Option("A", title, False, f"{why}; the best was {best.metric} {best.value:.4g}")
@@ -124,7 +104,7 @@ def _quick(diagnosis: Diagnosis) -> Option:
     return Option(
         "A", title, True, best.why,
         length=0.0, hours=0.0, cost="nothing is trained",
-        risk=_selection(diagnosis), proves="nothing about the cause; it saves what was learned",
+        risk=_selection(best, "up" if series is None else series.better), proves="nothing about the cause; it saves what was learned",
         checkpoint=best.path, at=spot,
         todo=(f"Evaluate {best.path} once on data that did not choose it.",),
     )  # fmt: skip
@@ -161,50 +141,16 @@ def _raw_weights(diagnosis: Diagnosis, choice: Choice) -> Option | None:
     )  # fmt: skip
 
 
-def worthless(findings: Sequence[Finding], metric: str, at: float | None) -> Finding | None:
-    """The finding by which a score, at its best, says nothing about the model."""
-    for f in findings:
-        if (
-            f.severity == "ill"
-            and f.id in WORTHLESS
-            and f.series == metric
-            and (at is None or f.onset is None or f.onset <= at)
-        ):
-            return f
-    return None
-
-
-def _no_better_than_start(diagnosis: Diagnosis) -> str:
-    """Why the best value is nothing to save: nothing was learned from the start, and the first was as good, within noise."""
-    best = diagnosis.best
-    if not any(f.severity == "ill" and f.id in IDLE and from_start(diagnosis.run, f) for f in diagnosis.findings):
-        return ""
-    series = None if best is None else diagnosis.run.series.get(best.metric)
-    if best is None or series is None or int(series.finite.sum()) < FEWEST or series.better not in ("up", "down"):
-        return ""
-    values = series.values[series.finite]
-    gain = best.value - float(values[0]) if series.better == "up" else float(values[0]) - best.value
-    if gain > SPREAD * noise_of(values).sigma:
-        return ""
-    return f"the best {best.metric}, {best.value:.4g}, is no better than the first, {values[0]:.4g}, within noise: nothing was learned that could be kept"
-
-
-def _selection(diagnosis: Diagnosis) -> str:
+def _selection(best: BestCheckpoint, better: str) -> str:
     """How much of the best value is luck: the best of k equal evaluations lies above their mean (ST-03)."""
-    best = diagnosis.best
-    series = None if best is None else diagnosis.run.series.get(best.metric)
-    if best is None or series is None:
-        return "a best value is chosen by luck as well; expect less on new data"
-    bad = badness(series.values[series.finite], series.better)
-    sigma = noise_of(bad).sigma
-    equal = int(np.sum(bad <= bad.min() + 2 * sigma))
-    if equal < 2 or sigma == 0:
+    if best.equal < 2 or not best.noise:
         return "one evaluation chose it; expect a little less on new data"
     # Blom's approximation of the expected largest of k normal values.
-    luck = sigma * NormalDist().inv_cdf((equal - 0.375) / (equal + 0.25))
-    fair = best.value + (luck if series.better == "down" else -luck)
+    luck = best.noise * NormalDist().inv_cdf((best.equal - 0.375) / (best.equal + 0.25))
+    fair = best.value + (luck if better == "down" else -luck)
     return (
-        f"chosen among {equal} evaluations that are equal within noise: expect about {fair:.4g}, not {best.value:.4g}"
+        f"chosen among {best.equal} evaluations that are equal within noise: "
+        f"expect about {fair:.4g}, not {best.value:.4g}"
     )
 
 
@@ -256,7 +202,7 @@ def _risk(tried: Sequence[Treatment], code: Sequence[Treatment]) -> str:
         return "the settings alone do not mend what the code does; without the code change this run is ill as well"
     if tried:
         t = tried[0]
-        return f"{t.cause} has {t.probability:.0%}: in {1 - t.probability:.0%} of such cases something else is the cause and this run fails too"
+        return f"{t.cause} has {share(t.probability)}: in {share(1 - t.probability)} of such cases something else is the cause and this run fails too"
     return "what else may be wrong shows only in the next run"
 
 
@@ -364,8 +310,9 @@ def _first_of(diagnosis: Diagnosis, signs: Sequence[Finding], clock: ClockName |
     at, first = found[0]
     if from_start(run, first):
         return Onset(None, there, f"{first.id} is there from the first value on")
-    # What else is ill by then counts as well, treated or not.
-    ill = began(run, {id(f): f for f in (*signs, *diagnosis.findings) if f.severity == "ill"}.values(), there)
+    # What else is ill by then counts as well, treated or not; so does a loss on its way to NaN, which the NaN outdoes.
+    sick = (f for f in (*signs, *diagnosis.findings) if f.severity == "ill" or f.id == "diverged")
+    ill = began(run, {id(f): f for f in sick}.values(), there)
     ends = [
         e for spot, f in ill if spot <= at and not from_start(run, f) and (e := sound_until(run, f, there)) is not None
     ]
@@ -379,12 +326,6 @@ def _onset_at(finding: Finding, at: float, clock: ClockName | None) -> Onset:
 def clock_named(name: str | None) -> ClockName | None:
     """A clock by its name: findings carry it as text."""
     return next((clock for clock in CLOCKS if clock == name), None)
-
-
-def from_start(run: Run, finding: Finding) -> bool:
-    """Whether a sign is there from the first value of its series on."""
-    series = run.series.get(finding.series or "")
-    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
 
 
 def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:

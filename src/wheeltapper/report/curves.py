@@ -279,7 +279,7 @@ def _run_marks(run: Run, clock: ClockName, start: float, end: float) -> Iterable
 def _best_mark(diagnosis: Diagnosis, group: list[Series], clock: ClockName) -> Iterable[Mark]:
     best = diagnosis.best
     series = next((s for s in group if best is not None and s.name == best.metric), None)
-    if best is None or series is None or not series.finite.any():
+    if best is None or best.nothing or series is None or not series.finite.any():
         return
     track = series.on(clock)
     if track is None:

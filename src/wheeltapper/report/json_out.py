@@ -191,7 +191,7 @@ def _diagnosis(d: Diagnosis) -> dict[str, Any]:
         "causes": [_cause(c) for c in d.causes],
         "remedies": [{"cause": c.id, **_remedy(r)} for c in d.causes for r in c.remedies],
         "best_checkpoint": None
-        if best is None
+        if best is None or best.nothing
         else {
             "path": best.path,
             "step": best.step,

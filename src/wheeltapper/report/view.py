@@ -23,7 +23,7 @@ from wheeltapper.run.model import Run, Series
 VERDICT_WORDS: dict[Verdict, str] = {"sound": "Sound", "ill": "Ill", "cannot-tell": "Cannot tell"}
 GRADE_WORDS: dict[Grade, str] = {
     "is": "certain: arithmetic or code",
-    "is-p": "statistical, error rate stated",
+    "is-p": "beyond what noise explains",
     "suspected": "suspected: put it to trial",
     "expected": "expected here",
 }
@@ -271,6 +271,8 @@ def _best(diagnosis: Diagnosis) -> Row | None:
     best = diagnosis.best
     if best is None:
         return None
+    if best.nothing:
+        return Row("", "none", clean(best.nothing))
     what = f"{clean(best.metric, 80)} = {num(best.value)}"
     if best.step is not None:
         # `step` is a position on the clock of the metric.

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
+import numpy as np
+
 from wheeltapper.finding import Finding
 from wheeltapper.run.model import Run
 from wheeltapper.sources.record import ClockName
@@ -37,6 +39,12 @@ def began(run: Run, findings: Iterable[Finding], clock: ClockName) -> list[tuple
             by_sign.setdefault(f.id, ([], []))[0 if native else 1].append((at, f))
     kept = [one for native, other in by_sign.values() for one in native or other]
     return sorted(kept, key=lambda one: one[0])
+
+
+def from_start(run: Run, finding: Finding) -> bool:
+    """Whether a sign is there from the first value of its series on."""
+    series = run.series.get(finding.series or "")
+    return series is not None and finding.onset is not None and finding.onset <= float(np.nanmin(series.at))
 
 
 def sound_until(run: Run, finding: Finding, clock: ClockName) -> float | None:
