@@ -3,11 +3,12 @@
 One model and one optimizer per configuration. The guard and nothing take turns in segments of two steps, in pairs of
 random order, with no pause between them; every step is timed by events of the device. So a slow host, heat and
 neighbours meet both of a pair: where the host changes its speed by a fifth every few steps, only short segments and many
-pairs tell. The figure is the median over the pairs of guarded / plain, with its 95 % interval by bootstrap over the
-pairs; a goal is met where the interval ends below it, missed where it begins above it, and otherwise not decided. Beside
-it stands the ratio of the quick steps (the lower quintile of each arm's). The control is the same arithmetic on plain
-against plain. The process keeps to a few cores, so that its threads stay where they are; --raw writes the times of all
-steps. Putting the hooks on at the begin of each segment is counted as the guard's.
+pairs tell. The figure is the Hodges-Lehmann mean of guarded / plain over the pairs (the median of the means of any two,
+which is as robust as the median and needs a third fewer pairs), with its 95 % interval by bootstrap over the pairs; a
+goal is met where the interval ends below it, missed where it begins above it, and otherwise not decided. Beside it
+stands the plain median over the pairs. The control is the same arithmetic on plain against plain. The process keeps to a
+few cores, so that its threads stay where they are; --raw writes the times of all steps. The hooks of the guard are put
+on and taken off by exchanging the dictionaries that the optimizer holds them in.
 
 Beside it two figures without noise: the device time of the guard's own kernels over that of a plain step (profiler),
 and the host's time inside the guard against the slack that the host has in a plain step.
@@ -48,6 +49,7 @@ from wheeltapper.guard import Guard
 SEGMENT = 2  # steps
 CORES = 6  # the main thread, autograd's, the driver's
 EVERY = 100  # steps between looks, the guard's default
+HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 GOALS = {"guard": 0.01, f"guard + tensors every {EVERY}": 0.02}  # issue 7
 
 # The arms: each is a context that yields what to call between backward() and step()
@@ -60,11 +62,36 @@ def plain(_: Training) -> Iterator[Look]:
     yield None
 
 
-@contextlib.contextmanager
-def guarded(t: Training, guard: Guard) -> Iterator[Look]:
-    guard.attach()
-    yield lambda loss: guard.step(loss, batch_id=0, inputs=t.x, targets=t.y)
-    guard.detach()
+class Watched:
+    """A guard that can be put beside a training and taken away for a few steps."""
+
+    def __init__(self, t: Training, guard: Guard) -> None:
+        self.t, self.guard = t, guard
+        guard.attach()
+        self._on = [getattr(t.optimizer, name) for name in HOOKS]
+        self._off = [type(hooks)() for hooks in self._on]
+        self._put(self._off)
+
+    def _put(self, hooks: list[Any]) -> None:
+        for name, value in zip(HOOKS, hooks, strict=True):
+            setattr(self.t.optimizer, name, value)
+
+    @contextlib.contextmanager
+    def arm(self) -> Iterator[Look]:
+        self._put(self._on)
+        yield self._look
+        self._put(self._off)
+        if self.guard._straight is not None:
+            # The next launch would bring the update of the last step; plain steps come first, so it is given up. The
+            # next guarded step does the same work for nothing.
+            self.guard._straight._pending = None
+
+    def _look(self, loss: torch.Tensor) -> None:
+        self.guard.step(loss, batch_id=0, inputs=self.t.x, targets=self.t.y)
+
+    def close(self) -> None:
+        self._put(self._on)
+        self.guard.close()
 
 
 @contextlib.contextmanager
@@ -210,26 +237,32 @@ def pairs(t: Training, arm: Callable[[], Any], seconds: float, least: int, rng: 
 
 
 def over(found: list[Pair]) -> dict[str, Any]:
-    """The median over pairs of arm / plain − 1, and the ratio of the quick steps − 1, each with its 95 % interval."""
+    """The Hodges-Lehmann mean and the median over pairs of arm / plain, less 1, each with its 95 % interval."""
     steps = np.array(found)  # pair, arm, step
     ratios = steps[:, 1].sum(1) / steps[:, 0].sum(1) - 1
-    draws = np.random.default_rng(0).integers(0, len(ratios), (1000, len(ratios)))
+    n, rng = len(ratios), np.random.default_rng(0)
+    draws = rng.integers(0, n, (1000, n))
     low, high = np.quantile(np.median(ratios[draws], axis=1), [0.025, 0.975])
-
-    def quick(which: Any) -> float:
-        plainly, armed = (np.quantile(steps[which, k], 0.2) for k in (0, 1))
-        return float(armed / plainly - 1)
-
-    ends = np.quantile([quick(d) for d in draws], [0.025, 0.975])
+    ends = np.quantile([hodges_lehmann(ratios[d], rng) for d in draws], [0.025, 0.975])
     return {
+        "mean": hodges_lehmann(ratios, rng),
+        "low": float(ends[0]),
+        "high": float(ends[1]),
         "median": float(np.median(ratios)),
-        "low": float(low),
-        "high": float(high),
-        "quick": quick(slice(None)),
-        "quick_low": float(ends[0]),
-        "quick_high": float(ends[1]),
-        "pairs": len(ratios),
+        "median_low": float(low),
+        "median_high": float(high),
+        "pairs": n,
     }
+
+
+def hodges_lehmann(values: Any, rng: Any) -> float:
+    """The median of the means of two: of all of them, or of twenty thousand."""
+    n = len(values)
+    if n <= 200:
+        a, b = np.triu_indices(n)
+    else:
+        a, b = rng.integers(0, n, (2, 20_000))
+    return float(np.median((values[a] + values[b]) / 2))
 
 
 def measure(t: Training, seconds: float, others: bool, raw: dict[str, Any]) -> dict[str, Any]:
@@ -237,9 +270,9 @@ def measure(t: Training, seconds: float, others: bool, raw: dict[str, Any]) -> d
     rng = random.Random(0)
     guard = Guard(t.model, t.optimizer, every=10**9)
     guard.tick = 1  # the first step would be a look
-    guard.detach()
-    arm = lambda: guarded(t, guard)  # noqa: E731
-    segment(t, arm)
+    watched = Watched(t, guard)
+    arm = watched.arm
+    segment(t, arm, 4)
     found: dict[str, Any] = {"failed": {}, "over": {}}
     mine = raw["guard"] = pairs(t, arm, (0.5 if others else 0.65) * seconds, 24, rng)
     found["plain_ms"] = 1000 * statistics.median(v for a, _ in mine for v in a)
@@ -255,7 +288,7 @@ def measure(t: Training, seconds: float, others: bool, raw: dict[str, Any]) -> d
     found["over"][f"guard + tensors every {EVERY}"] = {
         k: v + share if k != "pairs" else len(looks) for k, v in found["over"]["guard"].items()
     }
-    guard.close()
+    watched.close()
     found["passive"] = guard.passive
     beside: dict[str, Callable[[], Any]] = {}
     if others:
@@ -292,24 +325,31 @@ def slow(t: Training, arm: Callable[[], Any]) -> dict[str, float]:
             t.idle()
             return clock() - begun
 
-    return {"median": once(arm) / statistics.median(once(lambda: plain(t)) for _ in range(3)) - 1}
+    return {"mean": once(arm) / statistics.median(once(lambda: plain(t)) for _ in range(3)) - 1}
 
 
 def direct(t: Training) -> dict[str, float]:
     """Microseconds of host time inside the guard's own calls, medians without and with a look at every tensor, and what
     the host has to spare in a plain step: the step's time in a row less the time it takes to launch one."""
-    guard = Guard(t.model, t.optimizer, every=8)
-    inside, spent, inner = 0.0, [], guard._guarded
+    guard = Guard(t.model, t.optimizer, every=32)
+    inside, spent = 0.0, []
     clock = time.perf_counter if t.device.type == "cuda" else time.thread_time
 
-    def timed(*args: Any) -> None:
-        nonlocal inside
-        begun = clock()
-        inner(*args)
-        inside += clock() - begun
+    def timed(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal inside
+            begun = clock()
+            result = inner(*args, **kwargs)
+            inside += clock() - begun
+            return result
 
-    guard._guarded = timed  # type: ignore[method-assign]
-    for k in range(64):
+        return call
+
+    guard.detach()
+    for name in ("step", "_pre_hook", "_post_hook"):
+        setattr(guard, name, timed(getattr(guard, name)))
+    guard.attach()
+    for k in range(128):
         inside = 0.0
         if k % 2 == 0:
             t.idle()  # a full launch queue would make the host wait inside the guard, for nothing of its own
@@ -329,9 +369,10 @@ def direct(t: Training) -> dict[str, float]:
     t.idle()
     step = (time.perf_counter() - begun) / 12
     return {
-        "step_us": statistics.median(v for k, v in enumerate(spent) if k % 8),
-        "step_us_least": min(v for k, v in enumerate(spent) if k % 8),
-        "look_us": statistics.median(spent[16::8]),
+        "step_us": statistics.median(v for k, v in enumerate(spent) if k % 32),
+        "step_us_mean": statistics.mean(v for k, v in enumerate(spent) if k % 32 and k > 32),
+        "step_us_least": min(v for k, v in enumerate(spent) if k % 32),
+        "look_us": statistics.median(spent[32::32]),
         "launch_us": 1e6 * min(launch),
         "slack_us": 1e6 * (step - min(launch)),
     }
@@ -401,7 +442,7 @@ def waits_for_nothing(t: Training) -> dict[str, Any]:
         torch.cuda.set_sync_debug_mode("error")
         guard.step(loss, batch_id=1, inputs=t.x, targets=t.y)
 
-    for _ in range(12):
+    for _ in range(40):
         t.step(strict)
         torch.cuda.set_sync_debug_mode("default")
     counts = {}
@@ -531,13 +572,13 @@ def show(title: str, found: dict[str, Any]) -> None:
     if "over" not in found:
         return
     print(f"\nplain step {found['plain_ms']:.2f} ms, segments of {SEGMENT} steps\n")
-    print("| arm | over plain | 95 % of the median | goal | quick steps | 95 % | goal |\n|---|---|---|---|---|---|---|")
+    print("| arm | over plain | 95 % | goal | median | 95 % | goal |\n|---|---|---|---|---|---|---|")
     for name, value in found["over"].items():
         if "low" not in value:
-            print(f"| {name} | {100 * value['median']:+.0f} %{' |' * 6}", flush=True)
+            print(f"| {name} | {100 * value['mean']:+.0f} %{' |' * 6}", flush=True)
             continue
         cells = [name]
-        for mid, low, high in (("median", "low", "high"), ("quick", "quick_low", "quick_high")):
+        for mid, low, high in (("mean", "low", "high"), ("median", "median_low", "median_high")):
             goal = verdict(value[low], value[high], GOALS[name]) if name in GOALS else ""
             cells += [f"{100 * value[mid]:+.2f} %", f"{100 * value[low]:+.2f} to {100 * value[high]:+.2f} %", goal]
         print(f"| {' | '.join(cells)} | ({value['pairs']} pairs)", flush=True)

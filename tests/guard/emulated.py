@@ -1,4 +1,4 @@
-"""The guard's CUDA kernels acted out on a CPU: what the driver is handed (addresses, tables, structures) is read and
+"""The guard's CUDA kernel acted out on a CPU: what the driver is handed (addresses, tables, structures) is read and
 computed in numpy, so that all of the host's side is tried where there is no GPU."""
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import torch
 
 from wheeltapper.guard import fused, kernel
 from wheeltapper.guard.outbox import LIMIT
+from wheeltapper.guard.straight import Straight
 
 DTYPES = {kind: dtype for dtype, kind in kernel.KINDS.items()}
 
@@ -28,115 +29,137 @@ def array_at(address: int, count: int, dtype: Any) -> Any:
 
 
 class Driver:
-    """`launched` names the kernels in their order."""
+    """`launched` counts launches; `busy` holds back the marks of rows, as a device that is behind does."""
 
     def __init__(self) -> None:
-        self.launched: list[str] = []
+        self.launched = 0
+        self.busy = False
+        self._marks: list[tuple[int, float]] = []
 
-    def cuLaunchKernel(self, function: Any, blocks: int, *rest: Any) -> int:
-        name, pointers = kernel.NAMES[function - 1], rest[7]
-        self.launched.append(name)
-        getattr(self, name)(blocks, list(pointers))
+    def cuLaunchKernel(self, _function: Any, blocks: int, *rest: Any) -> int:
+        self.launched += 1
+        self.step(blocks, list(rest[7]))
         return 0
 
     @staticmethod
     def word(pointer: int) -> int:
         return int(ctypes.c_uint64.from_address(pointer).value)
 
-    def wheeltapper_sums(self, blocks: int, args: list[int]) -> None:
+    def step(self, blocks: int, args: list[int]) -> None:
         table = array_at(args[0], kernel.TABLE, np.uint64)
-        pieces = array_at(self.word(args[1]), blocks, fused.PIECES)
-        sums = tensor_at(self.word(args[2]), blocks, torch.float64)
-        for k, p in enumerate(pieces):
-            start, dtype = int(table[p["tensor"]]), DTYPES[int(p["kind"])]
-            sums[k] = 0.0
+        where, all_sums, samples, held, moved, first, all_squares, ended, bounds, row, back = (
+            self.word(args[k]) for k in (1, 2, 5, 6, 7, 9, 10, 11, 13, 16, 17)
+        )
+        begun, parts, sampled, goal, groups, n = (
+            int(ctypes.c_int.from_address(args[k]).value) for k in (3, 4, 8, 12, 14, 15)
+        )
+        starts = array_at(first, n + 1, np.int32)
+        sums = tensor_at(all_sums, max(int(starts[-1]), 1), torch.float64)
+        squares = tensor_at(all_squares, n, torch.float64)
+        tickets = tensor_at(ended, n + 1, torch.int32)
+        for k, p in enumerate(array_at(where, begun + parts + 1, fused.PIECES)[begun : begun + parts]):
+            start, dtype, whole = int(table[p["tensor"]]), DTYPES[int(p["kind"])], int(p["whole"])
+            total = 0.0
             if start:
-                where = start + int(p["start"]) * torch.tensor([], dtype=dtype).element_size()
-                sums[k] = tensor_at(where, int(p["count"]), dtype).double().square().sum()
+                at = start + int(p["start"]) * torch.tensor([], dtype=dtype).element_size()
+                total = float(tensor_at(at, int(p["count"]), dtype).double().square().sum())
+            sums[begun + k] = total
+            tickets[1 + whole] += 1
+            if int(tickets[1 + whole]) == starts[whole + 1] - starts[whole]:
+                tickets[1 + whole] = 0
+                tickets[0] += 1
+                squares[whole] = sums[starts[whole] : starts[whole + 1]].sum()
+        if blocks > parts:
+            assert blocks - parts == max(sampled, 0 if parts else 1)
+            self.moves(sampled, samples, held, moved)
+            tickets[0] += blocks - parts
+        if int(tickets[0]) < goal:
+            return
+        assert int(tickets[0]) == goal
+        tickets[0] = 0
+        length = 7 + groups + n
+        if row:
+            out = tensor_at(row, length, torch.float32)
+            out[7 + groups :] = squares.sqrt()
+            ends = array_at(bounds, groups + 1, np.int32)
+            out[7 : 7 + groups] = torch.stack([squares[a:b].sum() for a, b in pairwise(ends)]).sqrt()
+            for k, arg in enumerate(args[19:]):
+                if self.word(arg):
+                    out[k] = tensor_at(self.word(arg), 1, torch.float32)[0]
+        if back:
+            if sampled:
+                both = tensor_at(moved, 2 * sampled, torch.float64).view(-1, 2).sum(0).sqrt()
+                tensor_at(back, length, torch.float32)[5:7] = both
+            self._marks.append((back + 4 * length, float(ctypes.c_float.from_address(args[18]).value)))
+            if not self.busy:
+                self.finish()
 
-    def wheeltapper_row(self, blocks: int, args: list[int]) -> None:
-        sampled, groups = (int(ctypes.c_int.from_address(args[k]).value) for k in (4, 10))
-        n = blocks - sampled
-        self.moves(sampled, args)
-        row = tensor_at(self.word(args[5]), 7 + groups + n, torch.float32)
-        if n:
-            first = array_at(self.word(args[6]), n + 1, np.int32)
-            sums = tensor_at(self.word(args[7]), max(int(first[-1]), 1), torch.float64)
-            squares = torch.stack([sums[a:b].sum() for a, b in pairwise(first)])
-            row[7 + groups :] = squares.sqrt()
-            bounds = array_at(self.word(args[9]), groups + 1, np.int32)
-            row[7 : 7 + groups] = torch.stack([squares[a:b].sum() for a, b in pairwise(bounds)]).sqrt()
-        if sampled:
-            row[5:7] = tensor_at(self.word(args[3]), 2 * sampled, torch.float64).view(-1, 2).sum(0).sqrt()
-        for k, arg in enumerate(args[12:]):
-            if self.word(arg):
-                row[k] = tensor_at(self.word(arg), 1, torch.float32)[0]
+    def finish(self) -> None:
+        """All that was launched is done."""
+        for place, mark in self._marks:
+            ctypes.c_float.from_address(place).value = mark
+        self._marks = []
 
-    def moves(self, sampled: int, args: list[int]) -> None:
+    def moves(self, sampled: int, samples: int, held: int, moved: int) -> None:
         if not sampled:
             return
-        table = array_at(args[0], kernel.TABLE, np.uint64)
-        samples = array_at(self.word(args[1]), sampled, fused.SAMPLES)
-        sums = tensor_at(self.word(args[3]), 2 * sampled, torch.float64)
-        for k, s in enumerate(samples):
+        sums = tensor_at(moved, 2 * sampled, torch.float64)
+        for k, s in enumerate(array_at(samples, sampled, fused.SAMPLES)):
             count, run, gap = int(s["count"]), int(s["run"]), int(s["gap"])
             places = torch.arange(count)
             if run:
                 places = (places // run) * gap + places % run
-            data = tensor_at(int(table[s["tensor"]]), int(places.max()) + 1, DTYPES[int(s["kind"])])
-            held = tensor_at(self.word(args[2]) + 4 * int(s["at"]), count, torch.float32)
+            data = tensor_at(int(s["data"]), int(places.max()) + 1, DTYPES[int(s["kind"])])
+            before = tensor_at(held + 4 * int(s["at"]), count, torch.float32)
             now = data[places].float()
             sums[2 * k] = float(s["weight"]) * now.double().square().sum()
-            sums[2 * k + 1] = float(s["weight"]) * (now - held).double().square().sum()
-            held.copy_(now)
+            sums[2 * k + 1] = float(s["weight"]) * (now - before).double().square().sum()
+            before.copy_(now)
 
 
 class Kernels:
     def __init__(self) -> None:
         self.driver = Driver()
-        self.functions = {name: k + 1 for k, name in enumerate(kernel.NAMES)}
+        self.function = 1
 
     def mapped(self, host: int) -> int:
         return host
 
 
-def start(_: Any, launch: Any, event: Any = None) -> None:
-    launch(0)
-    if event is not None:
-        event.recorded += 1
-
-
-class Event:
-    """Of a ring in ordinary memory; done when the test says so."""
-
-    done = True
-    recorded = 0
-
-    def query(self) -> bool:
-        return type(self).done
-
-    def synchronize(self) -> None:
-        type(self).done = True
-
-
 def with_a_ring(guard: Any) -> Any:
     """Rows are written to memory in turn, as to the pinned memory of a CUDA device."""
-    box = guard._outbox
-    Event.done = True
-    box.kind, box.memory = "cuda", torch.zeros(LIMIT, len(guard._meter.row))
-    box._ring = [(row, Event()) for row in box.memory.numpy()]
-    box._events = [event for _, event in box._ring]
+    box, driver = guard._outbox, guard._meter.fused.kernels.driver
+
+    def resize(length: int) -> None:
+        box.memory = torch.zeros(LIMIT, length)
+        box._ring = list(box.memory.numpy())
+
+    box.kind, box.wait, box.resize = "cuda", driver.finish, resize
+    box.resize(len(guard._meter.row))
+    box.send = lambda tensor, what, **_: box._waiting.append((tensor.clone().numpy(), Done(), what))
     return box
 
 
+class Done:
+    def query(self) -> bool:
+        return True
+
+
 def on_the_cpu(monkeypatch: Any) -> Driver:
-    """From now on guards on a CPU measure by the kernels, acted out."""
+    """From now on guards on a CPU measure by the kernel, acted out."""
     kernels = Kernels()
-    monkeypatch.setattr(fused.Fused, "_start", start)
+    monkeypatch.setattr(fused.Fused, "_start", lambda _, launch: launch(0))
     monkeypatch.setattr(fused, "build", lambda *args: fused.Fused(kernels, *args))
     return kernels.driver
 
 
-def as_on_a_device(guard: Any) -> None:
-    """The order of things that a guard on CUDA keeps under policy="watch"."""
+def as_on_a_device(guard: Any, straight: bool = True) -> None:
+    """The order of things that a guard on CUDA keeps under policy="watch"; on CUDA nothing to do, unless the short way is
+    not to be taken."""
+    if guard._cuda:
+        guard._straight = guard._straight if straight else None
+        return
     guard._once = guard.policy == "watch"
+    if guard._once and guard._meter.fused is not None:
+        with_a_ring(guard)
+        guard._straight = Straight(guard, guard._meter, guard._meter.fused) if straight else None

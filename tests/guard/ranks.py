@@ -17,7 +17,7 @@ from frameworks import ARMS, Setup, differ, present, raw, train
 from torch.distributed import fsdp
 from torch.distributed.device_mesh import init_device_mesh
 
-from wheeltapper.guard import Guard
+from wheeltapper.guard import Guard, steps
 from wheeltapper.guard.judge import Alarm
 from wheeltapper.guard.ranks import find
 from wheeltapper.guard.sample import local
@@ -211,18 +211,18 @@ def absent(folder: Path, device: str) -> dict[str, Any]:
     out = {}
     for policy in ("skip", "rollback"):
         setup = Setup("guard", device, steps=STEPS, poison=POISON, poison_rank=1)
-        step = Guard._before
+        step = steps.before
 
         def failing(guard: Guard) -> None:
             if dist.get_rank() == 0 and guard.at == 5:
                 raise RuntimeError("planted")
             step(guard)  # noqa: B023
 
-        Guard._before = failing  # type: ignore[method-assign]
+        steps.before = failing
         try:
             out[policy] = facts(train(setup, {"policy": policy, "every": 4}, folder / policy))
         finally:
-            Guard._before = step  # type: ignore[method-assign]
+            steps.before = step
     return out
 
 

@@ -39,6 +39,38 @@ def test_guard_step_before_backward_is_told_and_the_gradients_are_seen() -> None
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("unscaled", [False, True])
+def test_a_scaler_that_the_guard_was_not_given_is_found(fused: bool, unscaled: bool) -> None:
+    """From the first step that it makes: norms are of the true gradients, its skips are known."""
+    found = []
+    for given in (True, False):
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16)
+        loop = Loop(fused=fused)
+        guard = Guard(loop.model, loop.optimizer, scaler=scaler if given else None)
+        for k in range(12):
+            x, y = loop.batch()
+            loss = torch.nn.functional.mse_loss(loop.model(x * (float("inf") if k == 7 else 1.0)), y)
+            loop.optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            guard.step(loss)
+            if unscaled:
+                scaler.unscale_(loop.optimizer)
+            scaler.step(loop.optimizer)
+            scaler.update()
+        guard.close()
+        assert guard.passive is None
+        found.append(guard)
+    known, unknown = found
+    assert kinds(unknown)[0] == "scaler"
+    assert unknown.scaler is scaler
+    assert [r.grad_norm for r in unknown.history] == pytest.approx(
+        [r.grad_norm for r in known.history], rel=1e-4, nan_ok=True
+    )
+    assert [r.skipped for r in unknown.history] == [r.skipped for r in known.history] == [k == 7 for k in range(12)]
+    assert kinds(unknown)[1:] == kinds(known)
+
+
 def test_an_optimizer_that_never_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict, "UNSTEPPED", 20)
     loop = Loop()

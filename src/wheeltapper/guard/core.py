@@ -1,6 +1,6 @@
 """The guard: one object beside a training loop that measures every step and, when told to, acts.
 
-How it sees a step: hooks on the optimizer fire around the user's own `optimizer.step()`, wherever that is called
+How it sees a step (`steps`, and `straight` where it must be quick): hooks on the optimizer fire around the user's own `optimizer.step()`, wherever that is called
 from (a loop, GradScaler.step, a framework). `guard.step(loss)` after `backward()` adds the loss and looks at the
 gradients before they are clipped. Everything that the guard does in training goes through `_guarded`: an error
 inside is reported once and the guard goes passive; training never sees it.
@@ -19,26 +19,25 @@ from typing import Any
 import torch
 
 from wheeltapper.errors import InputError
-from wheeltapper.guard import look as looks
-from wheeltapper.guard import scale, verdict
+from wheeltapper.guard import steps, verdict
 from wheeltapper.guard.activations import Activations, chosen, compiled
 from wheeltapper.guard.acts import Actor
 from wheeltapper.guard.closure import before
 from wheeltapper.guard.disk import Journal
 from wheeltapper.guard.early import known
 from wheeltapper.guard.judge import Alarm, Judge
-from wheeltapper.guard.measure import Meter, memory
-from wheeltapper.guard.meeting import attend, meet, met
+from wheeltapper.guard.measure import Meter
+from wheeltapper.guard.meeting import attend, meet
 from wheeltapper.guard.outbox import Outbox
 from wheeltapper.guard.ranks import check, find
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 from wheeltapper.guard.resume import resume
-from wheeltapper.guard.row import NAN, Row, number
+from wheeltapper.guard.row import NAN, Row
 from wheeltapper.guard.snapshot import Parts, fit, unwrapped
+from wheeltapper.guard.straight import Straight
 
 log = logging.getLogger("wheeltapper.guard")
 
-TOGETHER = 4  # steps read at a time on CUDA under policy="watch"
 POLICIES = ("watch", "skip", "cut", "rollback", "stop")
 
 
@@ -118,9 +117,10 @@ class Guard:
         self._loader: Any = None
         self._last: Row | None = None  # the last step, for the meeting of the ranks
         self._cuda = False
-        # Look for what has come only every few steps: asking the device and judging costs a tenth as much for several
-        # steps as for each, and nothing is to be done about it. `prompt`: at every step, for one who holds batches.
+        # Whether what has come is read several steps at a time; `prompt`: at every step, for one who holds batches.
         self._once = self.prompt = False
+        self._read = self._ended  # when it was read last
+        self._straight: Straight | None = None
         self._meetings = 0
         self._journal = Journal(None)
         self._options: dict[str, Any] = {
@@ -140,7 +140,13 @@ class Guard:
         """After backward(), before clipping and optimizer.step(); once for every micro-batch."""
         if self.stopping is not None and self.policy == "stop":
             raise Stop(self.stopping)
-        self._guarded("step", self._note, loss, batch_id, inputs, targets)
+        if self._straight is not None:
+            try:
+                if self._straight.note(loss, batch_id):
+                    return
+            except Exception as error:
+                self._fail("step", error)
+        self._guarded("step", steps.note, self, loss, batch_id, inputs, targets)
 
     def listen(
         self,
@@ -150,7 +156,7 @@ class Guard:
         incident: Callable[[Incident], None] | None = None,
         boundary: Callable[[int], None] | None = None,
     ) -> None:
-        """Be told of every record, in order. On CUDA a step is told up to six steps after it was made (docs/guard.md).
+        """Be told of every record, in order. On CUDA a step is told some steps after it was made (docs/guard.md).
         `boundary` is called with the tick right after each optimizer step, before the next batch: the place to note
         random states. A listener that raises is reported once and not called again."""
         for kind, call in (("step", step), ("tensors", tensors), ("incident", incident), ("boundary", boundary)):
@@ -161,7 +167,9 @@ class Guard:
         """Add an incident: to `incidents`, the log, the listeners."""
         self.incidents.append(incident)
         self._journal.write("incident", **incident.as_dict())
-        level = {"note": logging.INFO, "early": logging.WARNING, "warning": logging.WARNING}.get(incident.severity, logging.ERROR)
+        level = {"note": logging.INFO, "early": logging.WARNING, "warning": logging.WARNING}.get(
+            incident.severity, logging.ERROR
+        )
         log.log(level, "step %d: %s", incident.step, incident.text)
         self._tell("incident", incident)
 
@@ -181,7 +189,7 @@ class Guard:
 
     def flush(self) -> None:
         """Wait for the device and read everything sent so far. For the end of training and for tests."""
-        self._guarded("flush", self._drain, True)
+        self._guarded("flush", self._drain)
 
     def close(self) -> None:
         """Read what is on its way and take the hooks off."""
@@ -234,6 +242,7 @@ class Guard:
 
     def _fail(self, where: str, error: BaseException) -> None:
         self.passive = f"{type(error).__name__} in {where}: {error}"
+        self._straight = None
         log.warning("the guard has stopped looking; training goes on. %s", self.passive, exc_info=error)
         self.incidents.append(
             Incident(
@@ -253,31 +262,45 @@ class Guard:
                 self.incidents.append(Incident("guard", self.at, self.tick, time.time(), text))
 
     def _pre_hook(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        row = self._open
+        if row is not None and row.place is not None and getattr(self.optimizer, "found_inf", None) is None:
+            return None  # guard.step has done all there is to do
         return before(self._enter, args, kwargs)
 
     def _enter(self) -> None:
-        if self._open is not None and self._open.ready is not None and self._open.ready is self._meter.moves:
+        row = self._open
+        if row is not None and row.ready is not None and row.ready is self._meter.moves:
             return  # guard.step has done all there is to do
-        self._guarded("before the step", self._before)
+        self._guarded("before the step", steps.before, self)
         if self.policy == "skip" and self._ranks.group is not None:
             attend(self)
 
     def _post_hook(self, *_: Any) -> None:
-        if hasattr(self, "_actor"):
-            self._actor.release()
-        self._guarded("after the step", self._after)
+        if not self._went_straight():
+            if hasattr(self, "_actor"):
+                self._actor.release()
+            self._guarded("after the step", steps.after, self)
         if self._ranks.group is not None:
             meet(self)  # also when passive: the other ranks are waiting
+
+    def _went_straight(self) -> bool:
+        try:
+            return self._straight is not None and self._straight.stepped()
+        except Exception as error:
+            self._fail("after the step", error)
+            return True
+
+    def _leave(self) -> None:
+        """From here on the long way: what the short one has open is closed."""
+        if self._straight is not None:
+            self._straight.leave()
 
     # Start and end
 
     def _start(self) -> None:
         self.rank = self._ranks.rank
         self.attach()
-        self._meter = self._new_meter()
-        self.names = self._meter.names
-        self._cuda = self._meter.device.type == "cuda"
-        self._once = self._cuda and self.policy == "watch"
+        self._measure()
         self._outbox = Outbox(self._meter.device, len(self._meter.row))
         self._judge = Judge(self.names, early=bool(self.early))
         self._journal = Journal(self.run_dir, self.rank)
@@ -298,8 +321,14 @@ class Guard:
         text = "Activations are not measured: the model is compiled, and hooks put on it are not called."
         verdict.alarm(self, Alarm("activations", text, "note", self.at), self.tick)
 
-    def _new_meter(self) -> Meter:
-        return Meter.of(self.optimizer, {id(p): n for n, p in unwrapped(self.model).named_parameters()})
+    def _measure(self) -> None:
+        """Measure the parameters that the optimizer has now."""
+        meter = Meter.of(self.optimizer, {id(p): n for n, p in unwrapped(self.model).named_parameters()})
+        self._meter, self.names = meter, meter.names
+        self._cuda = meter.device.type == "cuda"
+        self._once = self._cuda and self.policy == "watch"
+        ready = self._once and meter.fused is not None and meter.moves is not None
+        self._straight = Straight(self, meter, meter.fused) if ready and meter.fused else None
 
     def _parts(self) -> Parts:
         return Parts(self.model, self.optimizer, self.scheduler, self.scaler, self.ema, self._loader)
@@ -310,138 +339,14 @@ class Guard:
         return resume(self)
 
     def _finish(self) -> None:
+        self._leave()
         self._open = None
         if self._late is not None:
-            self._send(self._late)
-        self._drain(True)
+            steps.send(self, self._late)
+        self._drain()
         self._actor.finish()
         self._journal.write("end", step=self.at, tick=self.tick, incidents=len(self.incidents))
 
-    # One step
-
-    def _note(self, loss: Any, batch_id: Any, inputs: Any, targets: Any) -> None:
-        if not self._once:
-            self._drain()
-        late = self._late
-        if late is not None and self._open is None:  # guard.step is called after optimizer.step
-            late.add(loss, batch_id)
-            self._send(late)
-            return
-        if self._open is not None and scale.mark(self.scaler) is not self._open.updates:
-            self._close(skipped=True)  # the scaler met an overflow: the hooks were not called
-            self._drain()
-            if self._actor.due() and self._ranks.group is None:
-                verdict.act(self, self._actor.want)
-                verdict.spoil(self._meter.params)
-        row = self._row()
-        row.add(loss, batch_id)
-        row.before_clip = verdict.noted(self, row)
-        row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer)) if row.before_clip else None
-        if self._due():
-            if inputs is not None or targets is not None:
-                row.batch = (inputs, targets)
-        elif self._once and row.before_clip and row.ready is None and self._meter.moves is not None:
-            row.ready = self._meter.moves
-            row.ready.before()
-
-    def _before(self) -> None:
-        if self._late is not None:
-            self._send(self._late)
-        row = self._row()
-        if row.gradients is None:
-            row.gradients = self._meter.gradients(scale.held(self.scaler, self.optimizer))
-            verdict.misplaced(self, row)
-        row.overflow = getattr(self.optimizer, "found_inf", None)
-        row.lr = tuple(number(g["lr"]) for g in self.optimizer.param_groups)
-        if self._due():
-            if self._meter.moved_storage():
-                self._meter.build_sample()
-            row.look = looks.Look(self.at, self.tick, self._meter, self._meter.without_gradient())
-            looks.before_step(row.look, row.gradients)
-            row.memory = memory(self._meter.device)
-            row.weights = self._meter.sample_weights()
-            if self._activations is not None:
-                looks.outputs(row.look, self._activations)
-        if self._meter.moves is not None:
-            self._meter.moves.before()
-        if self.policy == "skip" and (not self._actor.spent or self._ranks.group is not None):
-            self._actor.hold(row, self._meter.params, self._judge.norm_limit())
-
-    def _after(self) -> None:
-        self._actor.protect_buffers(None)
-        row = self._open
-        if row is not None:
-            moves = self._meter.moves
-            if row.ready is not None:
-                row.overflow = getattr(self.optimizer, "found_inf", None)
-            if moves is not None:
-                row.update, row.weights_first = moves.after(), moves.weights_first
-            if row.look is not None and row.weights is not None:
-                looks.after_step(row.look, row.weights, self.model, self.optimizer, self.ema)
-            if self._once and (self.prompt or len(self._outbox) >= TOGETHER):
-                self._drain()
-            self._close(skipped=False)
-            if not self._once:
-                self._drain()
-        if self._activations is not None:
-            self._activations.attach() if self._due() else self._activations.detach()
-        if self.policy != "watch":
-            self._actor.parts = self._parts()
-            if self._ranks.group is None:  # else all ranks keep and act together, when they meet
-                self._actor.keep(self.at, self.tick, calm=self._judge.calm() and not self._actor.due())
-                verdict.act(self, self._actor.want)
-        self._tell("boundary", self.tick)
-
-    def _row(self) -> Row:
-        if self._open is None:
-            if sum(len(g["params"]) for g in self.optimizer.param_groups) != len(self._meter.params):
-                self._meter = self._new_meter()  # a group was added, as when layers are unfrozen
-                self.names = self._judge.names = self._meter.names
-                self._outbox.resize(len(self._meter.row))
-            self._open = Row(self.tick, scale.mark(self.scaler))
-            self._actor.end_of_iteration()
-        return self._open
-
-    def _due(self) -> bool:
-        return self.tick % self.every == 0
-
-    def _close(self, skipped: bool) -> None:
-        row, self._open = self._open, None
-        self._last = row
-        if row is None:
-            return
-        now = time.perf_counter()
-        row.step, row.skipped, row.time = self.at, skipped, time.time()
-        row.step_s, row.data_s = now - self._ended, self._data_s
-        self._ended, self._data_s = now, NAN
-        row.lr = row.lr or tuple(number(g["lr"]) for g in self.optimizer.param_groups)
-        row.scale, row.weights = scale.value(self.scaler), None
-        self.tick += 1
-        if not skipped:
-            self.at += 1
-        if row.micro == 0:
-            self._late = row
-        else:
-            self._send(row)
-
-    def _send(self, row: Row) -> None:
-        if row is self._late:
-            self._late = None
-        row.send(self._meter, self._outbox)
-        look = row.look
-        if look is not None:
-            for kind, batch in zip(("inputs", "targets"), row.batch, strict=True):
-                if batch is not None:
-                    looks.batch_part(look, kind, batch)
-            self._outbox.send(look.tensor(), look)
-            row.look, row.batch = None, (None, None)
-
-    def _drain(self, wait: bool = False) -> None:
-        wait = wait or (self._outbox.kind == "other" and self._due())
-        for numbers, what in self._outbox.arrived(wait):
-            if isinstance(what, Row):
-                verdict.take(self, what.record(numbers, self.clip_norm))
-            elif isinstance(what, looks.Look):
-                verdict.look(self, what.record(numbers))
-            else:
-                met(self, what, numbers)
+    def _drain(self) -> None:
+        self._leave()
+        steps.drain(self, True)

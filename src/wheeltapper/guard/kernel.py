@@ -1,8 +1,8 @@
-"""Two small CUDA kernels, and how they are compiled and launched without a compiler on the machine.
+"""One small CUDA kernel, and how it is compiled and launched without a compiler on the machine.
 
 A call of torch costs the host 5 to 25 µs and every tensor it hands out another microsecond; a step of 150 tensors spent
-1.5 ms so. These kernels take the addresses of all tensors as one argument, and a launch through the driver costs a few
-microseconds. NVRTC, which every CUDA build of torch brings along, compiles them once for the device at hand. No float is
+1.5 ms so. This kernel takes the addresses of all tensors as one argument, and a launch through the driver costs a few
+microseconds. NVRTC, which every CUDA build of torch brings along, compiles it once for the device at hand. No float is
 added atomically: pieces are summed by fixed blocks in a fixed order, so that the same gradients give the same numbers.
 """
 
@@ -19,13 +19,13 @@ import torch
 TABLE = 448  # addresses in one launch: a kernel's arguments may have 4096 bytes
 PIECE = 32768  # numbers that one block sums
 THREADS = 256
-NAMES = ("wheeltapper_sums", "wheeltapper_row")
+NAME = "wheeltapper_step"
 KINDS = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2, torch.float64: 3}
 
 SOURCE = r"""
 struct Table { unsigned long long at[TABLE]; };
-struct Piece { int tensor, kind, count, unused; long long start; };
-struct Sample { int tensor, kind, count, run; long long gap, at; double weight; };
+struct Piece { int tensor, kind, count, whole; long long start; };  // the tensor in this table, and in all
+struct Sample { unsigned long long data; int kind, count, run, unused; long long gap, at; double weight; };
 
 __device__ __forceinline__ float half(unsigned int bits) {
     float wide;
@@ -77,7 +77,7 @@ template <int KIND> __device__ __forceinline__ typename Of<KIND>::Sum some(uint4
     return sum;
 }
 
-template <int KIND> __device__ double squares(const char* data, int count) {
+template <int KIND> __device__ double squares_of(const char* data, int count) {
     typedef typename Of<KIND>::Sum Sum;
     const int wide = KIND == 0 ? 4 : KIND == 3 ? 2 : 8, step = blockDim.x;
     Sum s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -96,24 +96,9 @@ template <int KIND> __device__ double squares(const char* data, int count) {
     return ((double)s0 + (double)s1) + ((double)s2 + (double)s3);
 }
 
-// One block a piece of a tensor; a tensor that is not there (address 0) counts as zeros.
-extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_sums(
-        const Table table, const Piece* pieces, double* sums) {
-    Piece p = pieces[blockIdx.x];
-    const char* data = (const char*)table.at[p.tensor];
-    double sum = 0;
-    if (data) {
-        data += p.start * (p.kind == 0 ? 4 : p.kind == 3 ? 8 : 2);
-        sum = p.kind == 0 ? squares<0>(data, p.count) : p.kind == 1 ? squares<1>(data, p.count)
-            : p.kind == 2 ? squares<2>(data, p.count) : squares<3>(data, p.count);
-    }
-    sum = together(sum);
-    if (!threadIdx.x) sums[blockIdx.x] = sum;
-}
-
 // One block a tensor: its sampled coordinates against those held since before, which they replace.
-__device__ void moves(const Table& table, Sample s, float* held, double* moved) {
-    const void* data = (const void*)table.at[s.tensor];
+__device__ void moves(Sample s, float* held, double* moved) {
+    const void* data = (const void*)s.data;
     double size = 0, change = 0;
     for (int k = threadIdx.x; k < s.count; k += blockDim.x) {
         long long i = s.run ? (k / s.run) * s.gap + k % s.run : k;
@@ -132,28 +117,49 @@ __device__ void moves(const Table& table, Sample s, float* held, double* moved) 
     }
 }
 
-// The row of a step: five scalars from where they are, the norms of weights and change, of every group's gradients and of
-// every gradient. The first blocks take a sampled tensor each, the others the pieces of a gradient each; the block that
-// is the last to end puts together what all have left.
-extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_row(
-        const Table table, const Sample* samples, float* held, double* moved, int sampled,
-        float* row, const int* first, const double* sums, double* squares, const int* groups, int count,
-        unsigned int* ended, const float* a, const float* b, const float* c, const float* d, const float* e) {
+// The first blocks take a piece of a gradient each (one that is not there, at address 0, counts as zeros); the last of a
+// tensor's to end adds them up. The next take a sampled tensor each. Whoever is the last of all to end writes: to `row`
+// five scalars from where they are, the norms of every group's gradients and of every gradient; to `back`, which may be
+// the row of the step before, how far the weights moved, and `mark` in its last place when all of it can be seen.
+extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_step(
+        const Table table, const Piece* pieces, double* sums, int begun, int parts,
+        const Sample* samples, float* held, double* moved, int sampled,
+        const int* first, double* squares, unsigned int* ended, int goal, const int* groups, int count, int tensors,
+        float* row, float* back, float mark,
+        const float* a, const float* b, const float* c, const float* d, const float* e) {
     __shared__ bool last;
-    int tensors = gridDim.x - sampled, tensor = (int)blockIdx.x - sampled;
-    if (tensor < 0) moves(table, samples[blockIdx.x], held, moved + 2 * blockIdx.x);
-    else {
+    int block = blockIdx.x;
+    if (block < parts) {
+        Piece p = pieces[begun + block];
+        const char* data = (const char*)table.at[p.tensor];
         double sum = 0;
-        for (int k = first[tensor] + threadIdx.x; k < first[tensor + 1]; k += blockDim.x) sum += sums[k];
-        sum = together(sum);
-        if (!threadIdx.x) {
-            squares[tensor] = sum;
-            row[7 + count + tensor] = (float)sqrt(sum);
+        if (data) {
+            data += p.start * (p.kind == 0 ? 4 : p.kind == 3 ? 8 : 2);
+            sum = p.kind == 0 ? squares_of<0>(data, p.count) : p.kind == 1 ? squares_of<1>(data, p.count)
+                : p.kind == 2 ? squares_of<2>(data, p.count) : squares_of<3>(data, p.count);
         }
-    }
+        sum = together(sum);
+        int from = first[p.whole], to = first[p.whole + 1];
+        if (to - from > 1) {
+            if (!threadIdx.x) {
+                sums[begun + block] = sum;
+                __threadfence();
+                last = atomicAdd(ended + 1 + p.whole, 1u) == to - from - 1;
+            }
+            __syncthreads();
+            if (!last) return;
+            __threadfence();
+            sum = 0;
+            for (int k = from + threadIdx.x; k < to; k += blockDim.x) sum += __ldcg(sums + k);
+            sum = together(sum);
+            if (!threadIdx.x) ended[1 + p.whole] = 0;
+        }
+        if (!threadIdx.x) squares[p.whole] = sum;
+    } else if (block - parts < sampled) moves(samples[block - parts], held, moved + 2 * (block - parts));
+    __syncthreads();
     if (!threadIdx.x) {
         __threadfence();
-        last = atomicAdd(ended, 1u) == gridDim.x - 1;
+        last = atomicAdd(ended, 1u) == goal - 1;
     }
     __syncthreads();
     if (!last) return;
@@ -165,24 +171,30 @@ extern "C" __global__ void __launch_bounds__(THREADS) wheeltapper_row(
     }
     size = together(size);
     change = together(change);
-    for (int g = threadIdx.x >> 5; tensors && g < count; g += blockDim.x >> 5) {
-        double sum = 0;
-        for (int k = groups[g] + (threadIdx.x & 31); k < groups[g + 1]; k += 32) sum += __ldcg(squares + k);
-        for (int o = 16; o; o >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, o);
-        if (!(threadIdx.x & 31)) row[7 + g] = (float)sqrt(sum);
+    if (row) {
+        for (int k = threadIdx.x; k < tensors; k += blockDim.x) row[7 + count + k] = (float)sqrt(__ldcg(squares + k));
+        for (int g = threadIdx.x >> 5; g < count; g += blockDim.x >> 5) {
+            double sum = 0;
+            for (int k = groups[g] + (threadIdx.x & 31); k < groups[g + 1]; k += 32) sum += __ldcg(squares + k);
+            for (int o = 16; o; o >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, o);
+            if (!(threadIdx.x & 31)) row[7 + g] = (float)sqrt(sum);
+        }
     }
     if (!threadIdx.x) {
-        if (a) row[0] = *a;
-        if (b) row[1] = *b;
-        if (c) row[2] = *c;
-        if (d) row[3] = *d;
-        if (e) row[4] = *e;
-        if (sampled) {
-            row[5] = (float)sqrt(size);
-            row[6] = (float)sqrt(change);
+        if (row && a) row[0] = *a;
+        if (row && b) row[1] = *b;
+        if (row && c) row[2] = *c;
+        if (row && d) row[3] = *d;
+        if (row && e) row[4] = *e;
+        if (back && sampled) {
+            back[5] = (float)sqrt(size);
+            back[6] = (float)sqrt(change);
         }
         *ended = 0;
     }
+    __threadfence_system();
+    __syncthreads();
+    if (!threadIdx.x && back) ((volatile float*)back)[7 + count + tensors] = mark;
 }
 """
 
@@ -190,12 +202,12 @@ Addresses = ctypes.c_uint64 * TABLE
 
 
 class Launch:
-    """A kernel and its arguments, held where the driver reads them: to call it again only what changed is written."""
+    """The kernel and its arguments, held where the driver reads them: to call it again only what changed is written."""
 
-    def __init__(self, kernels: Kernels, name: str, blocks: int, args: list[Any]) -> None:
+    def __init__(self, kernels: Kernels, blocks: int, args: list[Any]) -> None:
         self.args = args
         self.blocks = blocks
-        self._call, self._function = kernels.driver.cuLaunchKernel, kernels.functions[name]
+        self._call, self._function = kernels.driver.cuLaunchKernel, kernels.function
         self._pointers = (ctypes.c_void_p * len(args))(*map(ctypes.addressof, args))
 
     def __call__(self, stream: int) -> None:
@@ -205,24 +217,19 @@ class Launch:
 
 
 class Kernels:
-    """The kernels, compiled and loaded for one device."""
+    """The kernel, compiled and loaded for one device."""
 
     def __init__(self, index: int) -> None:
         self.driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         pointer, whole = ctypes.c_void_p, ctypes.c_uint
         self.driver.cuLaunchKernel.argtypes = [pointer, *[whole] * 7, pointer, pointer, pointer]
-        self.driver.cuEventRecord.argtypes = [pointer, pointer]
         major, minor = torch.cuda.get_device_capability(index)
         code = compiled(f"sm_{major}{minor}")
-        self.functions: dict[str, Any] = {}
         with torch.cuda.device(index):
             torch.cuda.current_stream().query()  # so that torch's context is this thread's
-            self._module = pointer()
+            self._module, self.function = pointer(), pointer()
             check(self.driver.cuModuleLoadData(ctypes.byref(self._module), code), "loading")
-            for name in NAMES:
-                found = pointer()
-                check(self.driver.cuModuleGetFunction(ctypes.byref(found), self._module, name.encode()), name)
-                self.functions[name] = found
+            check(self.driver.cuModuleGetFunction(ctypes.byref(self.function), self._module, NAME.encode()), NAME)
             self.mapped(torch.empty(8, pin_memory=True).data_ptr())  # where the device cannot write there it fails here
 
     def mapped(self, host: int) -> int:
@@ -232,9 +239,6 @@ class Kernels:
         check(get(ctypes.byref(found), ctypes.c_void_p(host), ctypes.c_uint(0)), "pinned memory")
         return found.value
 
-    def record(self, event: int, stream: int) -> None:
-        check(self.driver.cuEventRecord(event, stream), "an event")
-
 
 def check(code: int, what: str) -> None:
     if code:
@@ -243,7 +247,7 @@ def check(code: int, what: str) -> None:
 
 @functools.cache
 def load(index: int) -> Kernels:
-    """The kernels for a CUDA device; raises where they cannot be had."""
+    """The kernel for a CUDA device; raises where it cannot be had."""
     if not torch.version.cuda:
         raise RuntimeError("this torch is not built for CUDA")
     return Kernels(index)
@@ -251,7 +255,7 @@ def load(index: int) -> Kernels:
 
 @functools.cache
 def compiled(architecture: str) -> bytes:
-    """The kernels as machine code for an architecture such as sm_90."""
+    """The kernel as machine code for an architecture such as sm_90."""
     nvrtc = compiler()
     source = f"#define TABLE {TABLE}\n#define THREADS {THREADS}\n{SOURCE}".encode()
     program, size = ctypes.c_void_p(), ctypes.c_size_t()

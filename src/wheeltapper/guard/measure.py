@@ -102,7 +102,7 @@ class Meter:
         self.groups = int(self.group_of.max()) + 1 if group_of else 0
         self.sharded = any(hasattr(p, "_local_tensor") for p in params)
         self.first = HEAD + self.groups  # from here on the row holds what belongs to one gradient each
-        self.row = torch.zeros(self.first + len(params), device=device)
+        self.row = torch.zeros(self.first + len(params) + 1, device=device)  # and a mark, where the device writes it
         self._head, self._update = list(self.row[: HEAD - 2].unbind(0)), self.row[HEAD - 2 : HEAD]
         self._plans: dict[tuple[int, ...], Plan] = {}
         self.buckets: dict[tuple[Any, Any], list[int]] = {}
@@ -111,7 +111,7 @@ class Meter:
         self.sizes = np.array([max(local(p).numel(), 1) for p in params], dtype=np.float64)
         self.fused = None if self.sharded else fused.build(params, group_of, self.row, HEAD)
         self._all = Plan((), (), np.arange(len(params)), len(params), [], frozenset(), device)
-        self._found = Gradients([], self._all, None, self.fused)
+        self.found = Gradients([], self._all, None, self.fused)
         self.build_sample()
 
     @classmethod
@@ -139,8 +139,8 @@ class Meter:
         if self.fused is not None:
             try:
                 self.fused.gradients(grads)
-                return self._found if divisor is None else Gradients([], self._all, divisor, self.fused)
-            except Exception as error:  # of a kind the kernels cannot read; torch's calls can, or say why not
+                return self.found if divisor is None else Gradients([], self._all, divisor, self.fused)
+            except Exception as error:  # of a kind the kernel cannot read; torch's calls can, or say why not
                 log.info("the guard measures by torch's own calls from here, which cost the host more: %s", error)
                 self.fused = None
                 self.build_sample()

@@ -26,6 +26,8 @@ def meet(guard: Guard) -> None:
     try:
         with torch.no_grad():
             if count % guard.every == 0:
+                if guard.passive is None:
+                    guard._leave()  # what is sent now must not overtake the row of the step
                 agree(guard)
             if guard.policy in ("cut", "rollback", "stop") and count % AGREE == 0:
                 decide(guard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,31 +21,36 @@ AT_LIMIT = 0.999
 
 
 class Row:
-    """Filled by Guard between the first micro-batch and the end of optimizer.step()."""
+    """Filled between the first micro-batch and the end of optimizer.step(). What is not set is as the class has it: one
+    is made at every step, and setting all of it costs more than the rest."""
 
-    def __init__(self, tick: int, updates: Any) -> None:
-        self.tick, self.step = tick, 0
-        self.updates = updates  # the scaler's mark when the step was opened
-        self.loss: Any = None
-        self.micro = 0
+    step = 0
+    loss: Any = None
+    micro = 0
+    gradients: Gradients | None = None
+    before_clip = False
+    lr: tuple[float, ...] = ()
+    weights: Any = None  # at a look, the sample of all weights before the step
+    update: Any = None  # norms of change and weights, the weights' first or not
+    weights_first = False
+    ready: Any = None  # what has taken the sample before the step, where guard.step saw to it
+    scale: Any = None
+    skip: Any = None  # the guard's own skip, decided on the device
+    overflow: Any = None  # the scaler's verdict, where a fused optimizer reads it on the device
+    skipped = False
+    action: str | None = None
+    time = step_s = data_s = NAN
+    memory = -1
+    look: Look | None = None
+    batch: tuple[Any, Any] = (None, None)
+    sent: Sequence[bool] = ()
+    place: tuple[int, float] | None = None  # of one that went the short way: where it is written, and its mark
+    void = False  # nothing comes of it
+    meter: Meter
+
+    def __init__(self, tick: int, updates: Any = None) -> None:
+        self.tick, self.updates = tick, updates  # the scaler's mark when the step was opened
         self.batch_ids: list[Any] = []
-        self.gradients: Gradients | None = None
-        self.before_clip = False
-        self.lr: tuple[float, ...] = ()
-        self.weights: Any = None  # at a look, the sample of all weights before the step
-        self.update: Any = None  # norms of change and weights, the weights' first or not
-        self.weights_first = False
-        self.ready: Any = None  # what has taken the sample before the step, where guard.step saw to it
-        self.scale: Any = None
-        self.skip: Any = None  # the guard's own skip, decided on the device
-        self.overflow: Any = None  # the scaler's verdict, where a fused optimizer reads it on the device
-        self.skipped = False
-        self.action: str | None = None
-        self.time = self.step_s = self.data_s = NAN
-        self.memory = -1
-        self.look: Look | None = None
-        self.batch: tuple[Any, Any] = (None, None)
-        self.sent: list[bool] = []
 
     def add(self, loss: Any, batch_id: Any) -> None:
         """One more micro-batch. The loss is held, not read: reading it would wait for the device."""

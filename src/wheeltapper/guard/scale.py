@@ -6,7 +6,10 @@ the gradients as they are.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+
+DEEP = 16  # frames between GradScaler.step and a hook of the optimizer: 3 to 6, by what has wrapped its step
 
 
 def value(scaler: Any) -> Any:
@@ -29,3 +32,18 @@ def held(scaler: Any, optimizer: Any) -> Any:
 def mark(scaler: Any) -> Any:
     """Another object after each GradScaler.update(): how a step that the scaler skipped is told from a micro-batch."""
     return getattr(scaler, "_per_optimizer_states", None)
+
+
+def calling() -> Any:
+    """The GradScaler in whose `step` an optimizer's hook is called; None if there is none. How one is found that the guard
+    was not told of: its gradients would be taken as they are, thousands of times too large."""
+    frame: Any = sys._getframe(1)
+    for _ in range(DEEP):
+        if frame is None:
+            return None
+        if frame.f_code.co_name == "step":
+            found = frame.f_locals.get("self")
+            if any(kind.__name__ == "GradScaler" for kind in type(found).__mro__):
+                return found if value(found) is not None else None
+        frame = frame.f_back
+    return None
