@@ -92,6 +92,7 @@ param_scheduler:
         ("task: detect\nmode: train\nepochs: 50\nlr0: 0.01\n", "ultralytics", "optimizer.lr"),  # optimizer: auto
         ("sched: plateau\nlr: 0.1\nepochs: 10\n", "timm", "the metric"),
         ("sched: cosine\nlr: 0.1\nepochs: 10\nlr_noise: 0.4\n", "timm", ""),
+        ("learning_rate: 1.0e-3\nmax_steps: 150000000\n", "hf", "run.total_steps"),  # too many to hold one by one
     ],
 )
 def test_what_the_settings_do_not_say_is_unknown(text: str, dialect: str, needs: str) -> None:

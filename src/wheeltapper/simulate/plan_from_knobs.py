@@ -21,6 +21,11 @@ from wheeltapper.simulate.schedules import SHAPES, TORCH, simulate
 from wheeltapper.sources.record import Fact
 
 
+# A plan holds one value an update. Settings are untrusted, and EDM's defaults at a batch of 1 ask for 150 million: two
+# minutes and gigabytes. This many take two seconds, and no record at hand plans for more.
+MOST_UPDATES = 5_000_000
+
+
 class _Undetermined(Exception):  # noqa: N818 - it is an answer, not an error
     """The settings do not determine the plan."""
 
@@ -65,7 +70,10 @@ class _Settings:
     @property
     def n(self) -> int:
         """Updates to plan for."""
-        return self.given_total or self.total()
+        n = self.given_total or self.total()
+        if n > MOST_UPDATES:
+            raise _Undetermined(f"{n:,} updates are more than can be drawn one by one", "run.total_steps")
+        return n
 
     @property
     def lr(self) -> float:
@@ -355,6 +363,11 @@ def _by_torch_name(s: _Settings) -> Plan:
         return simulate("hf.constant", s.n, lr=s.lr)
     if s.get("schedule.warmup"):
         raise _Undetermined("how the warm-up joins the schedule is written in the code", "the training script")
+    if not any(id.startswith("schedule.") and not knob.default for id, knob in s.knobs.items()):
+        raise _Undetermined(
+            f"the settings name no schedule: the learning rate stays at {s.lr:g}, unless the code changes it",
+            "the training script",
+        )
     interval = s.knobs.get("schedule.interval")
     if interval is None or interval.default:
         raise _Undetermined("whether the scheduler steps per update or per epoch is not known", "schedule.interval")
