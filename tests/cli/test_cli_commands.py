@@ -133,7 +133,8 @@ def test_schedule_draws_the_plan_and_holds_the_log_against_it(
     code, out, _ = call(capsys, "schedule", EXAMPLE)
     assert code == 0
     assert "timm.cosine, laid out for 100 epochs" in out
-    assert "✓ matches: 30 logged values equal the plan" in out
+    assert "✓ matches: 30 logged values equal the plan\n" in out
+    assert "epoch 12: full LR\n" in out
     other = tmp_path / "args.yaml"
     text = (Path(EXAMPLE) / "args.yaml").read_text(encoding="utf-8")
     other.write_text(text.replace("lr: 0.0012", "lr: 0.0024"), encoding="utf-8")
@@ -152,6 +153,10 @@ def test_schedule_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_pat
     code, out, _ = call(capsys, "schedule", str(path))
     assert code == 3
     assert "cannot be worked out" in out
+    path.write_text("lr: 0.1\n", encoding="utf-8")
+    _, out, _ = call(capsys, "schedule", str(path))
+    assert "no schedule: the learning rate stays at 0.1" in " ".join(out.split())
+    assert "schedule.interval" not in out
     with pytest.raises(SystemExit, match="2"):
         cli.main(["schedule", str(path), "--steps", "-5"])
     assert "-5 is not a number of steps" in capsys.readouterr().err

@@ -194,7 +194,6 @@ def test_the_best_checkpoint_is_corrected_for_its_choice() -> None:
     series = {"train_loss": LOSS, "val_acc": (50 + rng.normal(0, 1, 50)).tolist()}
     made = make_run(series, clock="epoch", config=CONFIG, facts={"total_epochs": 100})
     made = replace(made, checkpoints=saved(12))
-    score = made.series["val/accuracy"]
     best = best_checkpoint(Signals(made), [])
     assert best is not None
     best = replace(best, path="ck_12.pt", step=12.0, exists=True)

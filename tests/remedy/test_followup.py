@@ -76,6 +76,7 @@ def test_gone_with_the_edit_made_is_fixed(plan: Plan) -> None:
     assert result.edits[0].made is True
     assert not result.fresh
     assert "optimizer.lr is 0.0006" in result.issues[0].why
+    assert "it was there from epoch 12 on" in result.issues[0].why
 
 
 def test_back_at_the_same_place_with_the_edit_made_is_refuted(plan: Plan) -> None:

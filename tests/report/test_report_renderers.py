@@ -10,9 +10,11 @@ from html.parser import HTMLParser
 import pytest
 
 from report_sample import EVIL, sample_diagnosis, sample_forecast, sample_run
-from wheeltapper.finding import Unknown
+from wheeltapper.finding import Evidence, Unknown
 from wheeltapper.report import html, markdown
+from wheeltapper.report.pages import Page
 from wheeltapper.report.terminal import console, print_diagnoses
+from wheeltapper.report.terminal_page import print_page
 from wheeltapper.report.terminal_show import print_runs
 from wheeltapper.report.text import clean
 from wheeltapper.report.view import nearer, view_of
@@ -89,6 +91,48 @@ def test_many_runs_give_a_table_and_no_flood() -> None:
     assert lines[0] == "4 runs: 1 ill, 1 cannot tell, 2 sound"
     assert lines[1].startswith("✗ ILL")
     assert len(lines) < 20
+
+
+def test_runs_of_one_name_are_told_apart_by_their_place() -> None:
+    twins = [replace(sample_run("twin"), root=f"runs/{letter}/twin") for letter in "ab"]
+    text = terminal(
+        *(sample_diagnosis(run=run) for run in (*twins, sample_run("other"), sample_run("last"))), brief=True
+    )
+    assert "runs/a/twin" in text
+    assert "runs/b/twin" in text
+    assert text.count("other") == 1, "above three runs a line each, also with --brief"
+
+
+def test_the_title_of_a_cause_keeps_its_margin() -> None:
+    lead = replace(sample_diagnosis().causes[0], title="A title that is " + "much " * 15 + "longer than a line")
+    lines = terminal(sample_diagnosis(causes=(lead,))).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("  81 %  A title"))
+    assert lines[first + 1].startswith("        much") or lines[first + 1].startswith("        longer")
+
+
+def test_a_trial_is_proposed_only_until_one_has_confirmed() -> None:
+    lead = sample_diagnosis().causes[0]
+    assert "Fork at step 9,000" in " ".join(terminal(sample_diagnosis()).split())
+    tried = replace(lead, evidence=(Evidence(4.2, "a trial confirmed it", "trial"), *lead.evidence))
+    text = " ".join(terminal(sample_diagnosis(causes=(tried,))).split())
+    assert "a trial confirmed it" in text
+    assert "Fork at step 9,000" not in text
+
+
+def test_where_nothing_is_worth_keeping_no_file_is_named() -> None:
+    best = sample_diagnosis().best
+    assert best is not None
+    empty = sample_diagnosis(todo=(), best=replace(best, nothing="the best val/top1 is worth nothing: chance"))
+    for text in (terminal(empty), markdown.render([view_of(empty)]), html.page([view_of(empty, charts=True)])):
+        assert "model_best.pth" not in text
+        assert "worth nothing: chance" in " ".join(text.split())
+
+
+def test_items_of_a_list_keep_their_margin() -> None:
+    page = Page("x", "cause", "X.", (("References", "- One, with a long title that\n  goes on.\n- Two."),), "x.py")
+    out = io.StringIO()
+    print_page(page, console(out, width=30))
+    assert out.getvalue().splitlines()[-5:-2] == ["  -  One, with a long title", "     that goes on.", "  -  Two."]
 
 
 def test_show_prints_every_part() -> None:

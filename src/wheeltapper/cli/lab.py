@@ -62,10 +62,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     fitting = actions.add_parser("fit", help="measure the weights of evidence on a labelled set; test them on others")
     fitting.add_argument("corpus", metavar="DIR", help="the set to fit on")
     fitting.add_argument("--test", nargs="*", default=[], metavar="DIR", help="sets of other seeds or sizes to test on")
-    fitting.add_argument("-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)")
+    fitting.add_argument(
+        "-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)"
+    )
     show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
     show.add_argument("corpus", metavar="DIR")
-    show.add_argument("-o", "--output", metavar="FILE", default="gallery.html", help="default: gallery.html; a name in .md gives a small Markdown page")
+    show.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="gallery.html",
+        help="default: gallery.html; a name in .md gives a small Markdown page",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
         "rerun": run_again,
         "corpus": run_corpus,
         "score": run_score,
-        "fit": run_fit, "gallery": run_gallery,
+        "fit": run_fit,
+        "gallery": run_gallery,
     }
     return actions[args.action](args)
 
@@ -126,6 +135,7 @@ def run_one(args: argparse.Namespace) -> int:
     from wheeltapper.lab.launch import plan_run, run_with_twin
     from wheeltapper.lab.systems import system
     from wheeltapper.lab.truth import truth_path
+    from wheeltapper.report.text import num
 
     out = Path(args.output)
     plan = plan_run(args.system, args.size, args.seed, args.fault, keep_script=not args.no_script)
@@ -134,7 +144,7 @@ def run_one(args: argparse.Namespace) -> int:
     print(f"truth:  {truth_path(out, truth.run)}")
     print(f"ended:  {truth.ended}, {truth.seconds:.1f} CPU seconds")
     if truth.score is not None:
-        print(f"result: {truth.score:.2f} ({system(args.system).RESULT})")
+        print(f"result: {num(truth.score)} ({system(args.system).RESULT})")
     if truth.measured:
         print(f"harm:   {truth.measured}")
     return 0
@@ -144,12 +154,13 @@ def run_again(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from wheeltapper.lab.rerun import rerun
+    from wheeltapper.report.text import num
 
     again = rerun(Path(args.run), [Path(config) for config in args.config], Path(args.output))
     print(f"run:    {args.output}")
     print(f"ended:  {again.ended}, {again.seconds:.1f} CPU seconds")
     if again.score is not None:
-        print(f"result: {again.score:.2f}")
+        print(f"result: {num(again.score)}")
     return 0
 
 

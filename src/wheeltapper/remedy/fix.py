@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -345,12 +346,12 @@ def _monitoring(following: Next) -> tuple[Monitor, ...]:
     )
     if onset.at is None or onset.clock != series.clock:
         return (Monitor(each, "the trouble was there from the first step on: the first values decide"),)
-    until = onset.at * following.slower * 1.25
+    until = math.ceil(onset.at * following.slower * 1.25)
     total = following.total_on(onset.clock)
     if total is not None and until >= total:
         return (Monitor(each, f"the old run broke at {onset.clock} {onset.at:,.10g}, and this one comes there later"),)
     return (
-        Monitor(f"{each} until {onset.clock} {until:,.10g}", f"the old run broke at {onset.clock} {onset.at:,.10g}"),
+        Monitor(f"{each} until {onset.clock} {until:,}", f"the old run broke at {onset.clock} {onset.at:,.10g}"),
         Monitor("then at every tenth of the run", "no promise lies between"),
     )
 

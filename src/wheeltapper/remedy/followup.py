@@ -273,7 +273,7 @@ def _sign(new: _Seen, sign: SignThen, again: Finding | None) -> tuple[Status, st
             return "PARTIAL", f"{name} is weaker, and still to be watched: {lesser.summary}"
         if sign.by is not None and reach < sign.by and diagnosis.progress.state != "finished":
             return "NOT YET", f"no {name} at {spot}; it can be told at {sign.by:,.10g}"
-        was = "" if sign.onset is None else f" (it was there from {sign.onset:,.10g} on)"
+        was = "" if sign.onset is None else f" (it was there from {sign.clock} {sign.onset:,.10g} on)"
         return "FIXED", f"no {name} by {spot}{was}"
     if sign.id == "crashed" and sign.by is not None and reach > (1 + SAME_PLACE) * sign.by:
         return "PARTIAL", f"it crashed later: at {reach:,.10g}, in the old run at {sign.by:,.10g}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import IO
 
@@ -25,7 +26,7 @@ SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
 SEVERITY = {"ill": ("✗", "red"), "watch": ("!", "yellow"), "note": ("·", "dim")}
 MOST_EVIDENCE = 6
 MOST_NOTES = 12
-MOST_FULL = 3  # above this many runs, one line each and the first screen only
+MOST_FULL = 3  # above this many runs, one line each
 
 
 def console(file: IO[str] | None = None, *, width: int | None = None, color: bool | None = None) -> Console:
@@ -57,10 +58,10 @@ def put(out: Console, *what: RenderableType) -> None:
 def print_diagnoses(views: Sequence[RunView], out: Console, *, brief: bool = False) -> None:
     if len(views) > 1:
         put(out, _many(views))
-    if len(views) > MOST_FULL and not brief:
+    if len(views) > MOST_FULL:
         put(out, Text("Give one of these runs by its path for the whole report.", style="dim"))
         return
-    for view in views[:MOST_FULL]:
+    for view in views:
         put(out, Text(""), first_screen(view))
         if not brief:
             put(out, detail(view))
@@ -68,12 +69,15 @@ def print_diagnoses(views: Sequence[RunView], out: Console, *, brief: bool = Fal
 
 def _many(views: Sequence[RunView]) -> RenderableType:
     order = {"ill": 0, "cannot-tell": 1, "sound": 2}
+    names = Counter(view.name for view in views)
     table = plain_table()
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold", ratio=2)
     table.add_column(ratio=5)
     for view in sorted(views, key=lambda v: order[v.verdict])[:200]:
-        table.add_row(_verdict(view), Text(view.name), Text(view.headline))
+        # Runs that call themselves alike are told apart by where they lie.
+        called = view.name if names[view.name] == 1 else view.root
+        table.add_row(_verdict(view), Text(called), Text(view.headline))
     counts = [f"{sum(v.verdict == key for v in views):,} {word}" for key, word in _COUNT_WORDS.items()]
     return Group(Text(f"{len(views):,} runs: " + ", ".join(counts), style="bold"), table)
 
@@ -155,7 +159,9 @@ def _sign(sign: SignView) -> RenderableType:
 
 
 def _cause(cause: CauseView) -> RenderableType:
-    head = Text.assemble((f"{cause.share:>6}  ", "bold"), (cause.title, "bold"))
+    head = plain_table()
+    head.add_column(justify="right", min_width=6, no_wrap=True)
+    head.add_row(Text(cause.share, style="bold"), Text(cause.title, style="bold"))
     body: list[RenderableType] = []
     if cause.known:
         explains = f"; explains {', '.join(cause.explains)}" if cause.explains else ""
@@ -252,12 +258,13 @@ def _numbered(lines: Iterable[str]) -> RenderableType:
     return listed("#", lines)
 
 
-def listed(mark: str, lines: Iterable[str]) -> RenderableType:
+def listed(mark: str, lines: Iterable[str], indent: int = 2) -> RenderableType:
     table = plain_table()
+    margin = " " * indent
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")  # a command or a path must stay whole
     for number, line in enumerate(lines, start=1):
-        table.add_row(Text(f"  {number}." if mark == "#" else f"  {mark}"), Text(line))
+        table.add_row(Text(f"{margin}{number}." if mark == "#" else f"{margin}{mark}"), Text(line))
     return table
 
 

@@ -51,7 +51,8 @@ def _differences(rows: Iterable[Difference], base_a: str, base_b: str) -> Render
     table = plain_table()
     table.show_header = True
     table.header_style = "dim"
-    for title in ("", "A", "B", "where"):
+    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=28)
+    for title in ("A", "B", "where"):
         table.add_column(title, overflow="fold")
     for row in rows:
         both = ((row.place_a, base_a), (row.place_b, base_b))
@@ -62,8 +63,9 @@ def _differences(rows: Iterable[Difference], base_a: str, base_b: str) -> Render
 
 
 def _with_unit(value: Any, unit: str | None) -> str:
-    shown = value_words(value)
-    return f"{shown} {unit}" if unit and value is not None else shown
+    shown = "''" if value == "" else value_words(value)
+    word = unit.removesuffix("s") if unit and value == 1 else unit
+    return f"{shown} {word}" if word and value is not None else shown
 
 
 def _curve(pair: CurvePair) -> RenderableType:

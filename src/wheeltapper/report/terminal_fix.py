@@ -34,7 +34,11 @@ def print_diff(view: FixView, out: Console) -> None:
     if not view.diffs:
         put(out, Text(view.headline, style="bold"), Text("No config would be changed."))
         return
-    put(out, Text(view.headline, style="bold"), *(part for diff in view.diffs for part in (Text(diff.file, style="dim"), _diff(diff))))
+    put(
+        out,
+        Text(view.headline, style="bold"),
+        *(part for diff in view.diffs for part in (Text(diff.file, style="dim"), _diff(diff))),
+    )
     if view.notes:
         put(out, listed("•", view.notes))
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from wheeltapper.report.pages import Page
-from wheeltapper.report.terminal import heading_rule, plain_table, put
+from wheeltapper.report.terminal import heading_rule, listed, plain_table, put
 
 
 def print_page(page: Page, out: Console) -> None:
@@ -24,14 +25,20 @@ def print_page(page: Page, out: Console) -> None:
     put(out, *parts)
 
 
-def _body(text: str) -> Text:
-    """Paragraphs are rewrapped to the screen; tables, lists and code keep their lines."""
-    blocks = []
+def _body(text: str) -> RenderableType:
+    """Paragraphs and items of lists are rewrapped to the screen; tables and code keep their lines."""
+    blocks: list[RenderableType] = []
     for block in text.split("\n\n"):
         lines = textwrap.dedent(block).splitlines()
-        kept = any(line.startswith(("|", "-", "*", " ", ">", "`", "1.")) for line in lines)
-        blocks.append("\n".join(lines) if kept else " ".join(lines))
-    return Text("\n\n".join(blocks))
+        space = [Text("")] if blocks else []
+        if lines and lines[0].startswith("- "):
+            items = re.split(r"^- ", "\n".join(lines), flags=re.MULTILINE)[1:]
+            blocks += [*space, listed("-", [" ".join(item.split()) for item in items], indent=0)]
+        elif any(line.startswith(("|", "*", " ", ">", "`", "1.")) for line in lines):
+            blocks += [*space, Text("\n".join(lines))]
+        else:
+            blocks += [*space, Text(" ".join(lines))]
+    return Group(*blocks)
 
 
 def print_list(title: str, rows: Iterable[Sequence[str]], out: Console) -> None:

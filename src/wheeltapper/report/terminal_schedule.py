@@ -13,7 +13,7 @@ from wheeltapper.report.terminal import heading_rule, listed, put
 from wheeltapper.report.text import clean, num
 from wheeltapper.report.textplot import plot
 from wheeltapper.simulate.lr_shape import shape_of_lr
-from wheeltapper.simulate.plan import Plan
+from wheeltapper.simulate.plan import Plan, PlanEvent
 
 WORDS = {
     "matches": ("✓", "green"),
@@ -56,7 +56,7 @@ def _plan(plan: Plan, schedule: Schedule, width: int) -> list[RenderableType]:
         momentum = plan.momentum[0]
         ends = f"{num(float(momentum[0]))} → {num(float(momentum[-1]))}, lowest {num(float(np.nanmin(momentum)))}"
         parts += [heading_rule("Momentum, driven by the schedule"), Text(f"{spark(momentum, 40)}  {ends}")]
-    events = [f"{plan.unit.rstrip('s')} {num(e.at)}: {clean(e.text)}" for e in plan.events]
+    events = [f"{plan.unit.rstrip('s')} {num(e.at)}: {_without_place(e)}" for e in plan.events]
     if events:
         parts += [heading_rule("What happens when"), listed("•", events[:20])]
     if schedule.match is not None:
@@ -70,6 +70,12 @@ def _plan(plan: Plan, schedule: Schedule, width: int) -> list[RenderableType]:
     if plan.notes:
         parts.append(listed("•", [clean(note) for note in plan.notes]))
     return parts
+
+
+def _without_place(event: PlanEvent) -> str:
+    """Its text without the position, which stands in front of it."""
+    place = f"{event.at:g}"
+    return clean(event.text).removesuffix(f" at {place}").removesuffix(f" from {place}")
 
 
 def _lines(lines: list[str]) -> list[RenderableType]:
