@@ -278,3 +278,33 @@ def test_wandb_export_holds_several_runs(tmp_path: Path) -> None:
         ("red-1", "val/loss", [2.5, 2.0]),
         ("blue-2", "val/loss", [3.5]),
     ]
+
+
+def test_the_steps_an_episode_took_are_not_a_clock(tmp_path: Path) -> None:
+    lengths = [640, 512, 700, 433, 655, 391, 702, 520, 618, 477]
+    table = tmp_path / "training_log.csv"
+    rows = [f"{6001 + i},{i * 3.5},{n}" for i, n in enumerate(lengths)]
+    table.write_text("episode,reward,steps\n" + "\n".join(rows) + "\n")
+    reward = series(readings_of(table)[0], "reward")
+    assert reward.clock == "row"  # one row an episode
+    table.write_text(
+        "episode,reward,steps\n" + "\n".join(f"{i},{i * 3.5},{50 if i % 4 else 5}" for i in range(1, 12)) + "\n"
+    )
+    assert series(readings_of(table)[0], "reward").clock == "row"  # also where most take as long as they may
+    table.write_text("reward,steps\n" + "\n".join(f"{i * 3.5},{n}" for i, n in enumerate(lengths)) + "\n")
+    assert series(readings_of(table)[0], "reward").clock == "row"
+    anew = [f"{e},{s},{1 / (e + s)}" for e in range(1, 9) for s in (299, 599)]
+    table.write_text("epoch,step,train_loss\n" + "\n".join(anew) + "\n")
+    assert (
+        series(readings_of(table)[0], "train_loss").clock == "step"
+    )  # counted anew in every epoch, to the same number
+
+
+def test_time_steps_counted_anew_by_every_learn_are_one_training(tmp_path: Path) -> None:
+    rows = [f"{256 * (i % 4 + 1)},{i % 4 + 1},{10 * i + 10},{i}" for i in range(12)]
+    table = tmp_path / "progress.csv"
+    header = "time/total_timesteps,time/iterations,train/n_updates,rollout/ep_rew_mean"
+    table.write_text(f"{header}\n" + "\n".join(rows) + "\n")
+    reward = series(readings_of(table)[0], "rollout/ep_rew_mean")
+    assert reward.clock == "step"
+    same(reward.at, [10 * i + 10 for i in range(12)])

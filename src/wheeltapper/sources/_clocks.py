@@ -34,6 +34,8 @@ SECOND = (
     "timestamp", "_timestamp", "wall_time", "walltime", "wall", "time_elapsed", "elapsed_time", "elapsed", "_runtime",
     "relative_time", "time/time_elapsed", "seconds", "train_time", "time", "date", "datetime", "training_time",
 )  # fmt: skip
+# Names of a clock by which the row of an episode may tell how many steps it took.
+LENGTHS = {"step", "steps", "timesteps", "total/steps", "iterations"}
 INDEX = ("column 1", "Unnamed: 0", "index", "row")  # what pandas leaves of its index: the number of the row
 # Units are part of some names; positions are told in the clock's own unit.
 THOUSANDS = {"kimg", "progress/kimg"}
@@ -61,9 +63,12 @@ def clocks_of(table: Table) -> Clocks:
             column = table.column(lower[name]) if name in lower else None
             if column is None or not _counts(column, strict=clock in ("sample", "token")):
                 continue
+            if clock == "step" and name in LENGTHS and _measures(column, beside=_episodes(table, lower)):
+                continue
             found[clock] = _carried(column) * (1000.0 if name in THOUSANDS else 1.0)  # type: ignore[index]
             used.add(lower[name])
             break
+    _through_restarts(table, lower, found, used)
     _add_seconds(table, lower, found, used)
     used |= {name for name in INDEX if name in table.columns and _is_index(table.columns[name])}
     notes: list[Note] = []
@@ -110,6 +115,34 @@ def _counts(column: Floats, *, strict: bool) -> bool:
     if not bool(np.any(change > 0)):
         return False
     return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
+
+
+def _measures(column: Floats, *, beside: bool) -> bool:
+    """The steps that an episode took, not where it stands: they fall on every third row or more, and to ever other
+    numbers; or at all, `beside` a count of episodes. Steps counted anew in every epoch fall to the same one."""
+    said = column[np.isfinite(column)]
+    falls = np.flatnonzero(np.diff(said) < 0) + 1
+    if beside:
+        return len(falls) > 0
+    return len(falls) > max(4, 0.3 * len(said)) and len(np.unique(said[falls])) > 0.25 * len(falls)
+
+
+def _episodes(table: Table, lower: dict[str, str]) -> bool:
+    """Does a column count episodes?"""
+    column = next((table.column(lower[name]) for name in ("episode", "episodes", "game") if name in lower), None)
+    said = column[np.isfinite(column)] if column is not None else np.empty(0)
+    return len(said) > 2 and bool(np.mean(np.diff(said) >= 0) > 0.9) and bool(said[-1] > said[0])
+
+
+def _through_restarts(table: Table, lower: dict[str, str], found: dict[ClockName, Floats], used: set[str]) -> None:
+    """Stable-Baselines counts the time steps of every call of learn() anew, and its updates throughout: one training."""
+    if "step" not in found or not bool(np.any(np.diff(found["step"]) < 0)):
+        return
+    column = table.column(lower["train/n_updates"]) if "train/n_updates" in lower else None
+    said = column[np.isfinite(column)] if column is not None else np.empty(0)
+    if column is not None and len(said) > 2 and bool(np.all(np.diff(said) >= 0)) and said[-1] > said[0]:
+        found["step"] = _carried(column)
+        used.add(lower["train/n_updates"])
 
 
 def _is_index(column: Floats) -> bool:
