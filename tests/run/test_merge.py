@@ -169,3 +169,17 @@ def test_a_bar_that_knows_only_its_epoch_gives_the_row_it_ends_with() -> None:
     series = run_of(bar).series["train/loss"]
     assert series.at.tolist() == [0, 1, 2, 3, 4]
     assert series.values.tolist() == pytest.approx([1.0, 0.9, 0.8, 0.7, 0.6])
+
+
+def test_a_name_means_what_its_company_says() -> None:
+    at = [0.0, 1.0, 2.0]
+    falling = [3.0, 2.0, 1.0]
+    alone = run_of(points("Rec", at, falling), points("KL", at, falling))
+    assert alone.series["train/loss.rec"].better == "down"  # a reconstruction
+    beside = run_of(points("prec", at, falling), points("rec", at, falling))
+    assert beside.series["val/recall"].better == "up"
+    table = run_of(points("train", at, falling, file="x/losses.csv"), points("valid", at, falling, file="x/losses.csv"))
+    assert set(table.series) == {"train/loss", "val/loss"}
+    assert run_of(points("train", at, falling, file="x/times.csv")).series["train"].quantity is None
+    terms = run_of(points("l1_rec", at, falling, file="loss_log.txt"))
+    assert terms.series["train/loss.l1_rec"].better == "down"

@@ -117,3 +117,16 @@ def test_the_score_of_a_map_is_no_mean_average_precision() -> None:
     found = meaning_of("iou_shrink_map")
     assert (found.quantity, found.part) == ("iou", "shrink_map")
     assert meaning_of("bbox_mAP").quantity == "map"
+
+
+def test_a_score_of_something_else_than_an_episode_is_no_return() -> None:
+    assert meaning_of("sample_q_score").better == "unknown"
+    for name in ("avg_score", "average reward score", "Episode Score", "mean score"):
+        assert meaning_of(name).quantity == "return", name
+
+
+def test_the_two_opponents_by_all_their_names() -> None:
+    for name in ("val_disc_loss", "dloss", "loss/dis_loss", "Discriminator", "d_loss"):
+        assert meaning_of(name).quantity == "gan_d", name
+    for name in ("val_gen_loss", "gloss", "loss/gan_loss", "Generator", "adversarial_loss"):
+        assert meaning_of(name).quantity == "gan_g", name

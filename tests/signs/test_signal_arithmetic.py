@@ -114,3 +114,13 @@ def test_an_explosion_begins_where_it_begins_and_not_at_its_last_points() -> Non
         fall = fall_from_best(x)
         assert fall is not None
         assert abs(fall.onset_index - len(before)) <= 4
+
+
+def test_an_evaluation_is_told_by_its_mean_and_not_by_its_batches() -> None:
+    epochs = {"val_loss_epoch": [3.0, 2.5, 2.0], "val_acc_epoch": [0.1, 0.2, 0.3]}
+    batches = {"val_loss_step": [3.0, 4.0, 2.0] * 20, "val_acc_step": [0.0, 0.3, 0.1] * 20}
+    signals = Signals(make_run({**epochs, **batches, "train_loss": [3.0, 2.0, 1.0]}))
+    assert signals.get("val_loss").values.tolist() == [3.0, 2.5, 2.0]
+    assert [s.values.tolist() for s in signals.get("val_metrics")] == [[0.1, 0.2, 0.3]]
+    alone = Signals(make_run({"val_loss_step": [3.0, 4.0, 2.0] * 20}))
+    assert len(alone.get("val_loss")) == 60  # all there is

@@ -8,6 +8,7 @@ that tell the same thing twice are recognised by their values and kept once.
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from wheeltapper.run.model import Run, Segment, Series, repeated, same_values
 from wheeltapper.run.names import Meaning, canonical, meaning_of
 from wheeltapper.sources.record import Floats, Note, Points, Reading
 
+_BARE = {"train", "training", "valid", "val", "validation", "test", "total"}
 REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
@@ -259,8 +261,9 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     """Points by canonical name. Names that collide keep the spelling of the file to tell them apart."""
     wanted: dict[str, dict[tuple[str, str | None, str], list[Points]]] = defaultdict(lambda: defaultdict(list))
     meanings: dict[tuple[str, str | None], Meaning] = {}
+    precise = any(meaning_of(p.name, p.split, p.unit).quantity == "precision" for p in points)
     for p in map(_last_of_bars, points):
-        meaning = meaning_of(p.name, p.split, p.unit)
+        meaning = _in_company(p, precise)
         meanings[(p.name, p.split)] = meaning
         window: str = p.window or meaning.window or ""
         wanted[canonical(meaning, p.name, p.about)][(p.name, p.split, window)].append(p)
@@ -292,6 +295,19 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
             else:
                 out[own] = (members, meanings[(raw, split)])
     return out
+
+
+def _in_company(p: Points, precise: bool) -> Meaning:
+    """What a name means beside the others: "rec" is the recall only where a precision is logged, else a reconstruction;
+    a file called by its losses need not say it again ("train", "valid" in losses.csv, the terms of a loss_log.txt)."""
+    meaning = meaning_of(p.name, p.split, p.unit)
+    if meaning.quantity == "recall" and not precise and re.search(r"(^|[^a-z])rec$", p.name.lower()):
+        return meaning_of(f"{p.name}_loss", p.split, p.unit)
+    stem = p.file.replace("\\", "/").rsplit("/", 1)[-1].lower().split(".")[0]
+    unsaid = meaning.quantity is None and meaning.better == "unknown" and "loss" in re.split(r"[^a-z]+|es\b", stem)
+    if unsaid and (stem == "loss_log" or p.name.lower() in _BARE):
+        return meaning_of(f"{p.name}_loss", p.split, p.unit)
+    return meaning
 
 
 def _twice_on_a_line(p: Points) -> bool:

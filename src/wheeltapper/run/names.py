@@ -63,6 +63,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("precision", "up", "share", "prec p_b metrics_precision", "val"),
     _q("recall", "up", "share", "rec r_b metrics_recall", "val"),
     _q("auc", "up", "share", "roc_auc auroc mauc auc_roc auprc average_precision", "val"),
+    _q("similarity", "up", None, "cos cosine cos_sim cosine_sim cosine_similarity", "val"),
     _q("mcc", "up", None, "matthews_correlation matthews_corrcoef", "val"),
     _q("correlation", "up", None, "pearson pearsonr spearman spearmanr corr r2 r2_score", "val"),
     # detection and segmentation
@@ -102,10 +103,10 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("entropy", "neither", None, "entropy_loss policy_entropy", "train"),
     _q("kl", "neither", None, "approx_kl kl_div kl_divergence kl_loss", "train"),
     # adversarial
-    _q("gan_d", "neither", None, "d_loss loss_d d_a d_b l_d l_d_total l_d_gan dis_loss discriminator_loss "
-       "loss_discriminator loss_d_loss errd", "train"),
-    _q("gan_g", "neither", None, "g_loss loss_g g_a g_b g_gan l_g_gan gen_loss generator_loss loss_generator "
-       "loss_g_loss errg", "train"),
+    _q("gan_d", "neither", None, "d_loss loss_d d_a d_b l_d l_d_total l_d_gan dis_loss disc_loss dloss discriminator_loss "
+       "loss_discriminator loss_disc loss_dis loss_d_loss discriminator errd", "train"),
+    _q("gan_g", "neither", None, "g_loss loss_g g_a g_b g_gan l_g_gan gen_loss gloss generator_loss loss_generator "
+       "loss_gen loss_g_loss generator errg gan_loss loss_gan adv_loss loss_adv adversarial_loss", "train"),
     _q("gan_real", "neither", None, "d_real l_d_real out_d_real loss_scores_real scores_real d_x", "train"),
     _q("gan_fake", "neither", None, "d_fake l_d_fake out_d_fake loss_scores_fake scores_fake d_g_z", "train"),
     # optimisation
@@ -180,6 +181,11 @@ _LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|Cross
 _ACCURACY_TAIL = re.compile(r"^[A-Z]+Acc$")  # "RCNNAcc": of one head, on training batches
 # Detectron2 counts these on the batches it trains on: "fast_rcnn/cls_accuracy", "mask_rcnn/accuracy".
 _OF_TRAINING = re.compile(r"(fast_rcnn|mask_rcnn|keypoint_rcnn|roi_head|rpn)/")
+# The words by which an agent's score is told: "average reward score", "mean_score", "Episode Score".
+_OF_EPISODES = {
+    *("score", "episode", "episodes", "ep", "reward", "rewards", "game", "agent", "train", "eval", "test"),
+    *("avg", "average", "mean", "max", "min", "total", "final", "last", "current", "running", "moving", "top", "high", "100"),
+}
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
 # "epoch_loss", "Iter acc": the word before the name says what the number is a mean of.
@@ -248,6 +254,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
     if _NOT_MEASURES.match(key):
         return Meaning(None, split, None, unit, "neither", window)
     known = _BY_ALIAS.get(key)
+    if known is None and len(words) > 2 and words[0] == "loss" and words[-1] == "loss":  # "loss/dis_loss"
+        known = _BY_ALIAS.get("_".join(words[1:]))
     if known is not None:
         where = None if known.name in _NO_SPLIT else split or known.home
         return Meaning(known.name, where, None, unit or known.unit, known.better, window)
@@ -274,6 +282,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
             known = _BY_ALIAS.get(chunk)
             if chunk == "map" and start > 0 and any(word in {"iou", "dice", "acc", "mae", "mse"} for word in words):
                 continue  # "iou_shrink_map": the score of a map, not the mean of average precisions
+            if chunk == "score" and not _OF_EPISODES.issuperset(words):
+                continue  # "sample_q_score": of something else than an episode, and who knows which way
             if known is not None and len(chunk) > 1 and chunk != "is" and len(words) > size:  # "loss is" is no score
                 part = "_".join(words[:start] + words[start + size :])
                 return Meaning(known.name, split or known.home, part, unit or known.unit, known.better, window)

@@ -15,7 +15,7 @@ PRIMARY = (
     "accuracy", "map", "map50", "iou", "dice", "psnr", "bleu", "rouge", "f1", "auc", "mcc", "correlation", "wer",
     "cer", "fid", "ssim", "lpips", "return", "success", "error", "rmse", "mae", "mse", "perplexity", "bits", "nll",
     "top5", "map75", "recall", "precision", "kid", "inception_score", "meteor", "cider", "niqe", "dists", "mape",
-    "score",
+    "score", "similarity",
 )  # fmt: skip
 # Scores that move with a threshold or repeat another: they support a claim, they do not carry one.
 SUPPORTING = {"precision", "recall", "top5", "top5_error", "map75"}
@@ -78,7 +78,9 @@ def val_loss(run: Run) -> Series:
 def _whole_loss(run: Run, split: str) -> Series | None:
     whole = [s for s in run.series.values() if s.quantity == "loss" and s.split == split and not s.part and len(s) >= 2]
     if whole:
-        return max(whole, key=lambda s: (s.window != "running", int(s.finite.sum()) > 2, not _crowded(s), len(s)))
+        # An evaluation is told by its mean; Lightning logs its batches beside it ("val_loss_step", "val_loss_epoch").
+        means = [s for s in whole if split == "train" or s.window != "batch"] or whole
+        return max(means, key=lambda s: (s.window != "running", int(s.finite.sum()) > 2, not _crowded(s), len(s)))
     for quantity in ("nll", "bits", "perplexity", "mse", "rmse", "mae"):
         other = [s for s in run.series.values() if s.quantity == quantity and s.split == split and not s.part]
         if other:
@@ -170,6 +172,8 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
         found = [s for s in bare if s.quantity in ("accuracy", "iou", "dice", "map", "f1", "auc", "psnr")]  # all there is
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
+    means = {(s.quantity, s.split, s.part) for s in found if s.window != "batch"}
+    found = [s for s in found if s.window != "batch" or (s.quantity, s.split, s.part) not in means]
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))
 
 

@@ -11,7 +11,8 @@ is never updated (EMA), a collapsed model that predicts one class.
 ## How it decides
 Exact equality of the last values: five at least and a third of the record. Values that sit at the limit of
 their scale (0, 1, 100 %) are saturated, and only noted. Ill when the score also is not a good one: at or
-below its start; otherwise a watch. A score next to its best beside a validation loss that still moves has converged
+below its start; otherwise a watch. A loss of three digits on fewer than twenty rows may move below them (the running
+mean of an epoch near its end): a watch. A score next to its best beside a validation loss that still moves has converged
 to its few digits: a watch.
 
 ## When it is wrong
@@ -71,6 +72,7 @@ def _one(series: Series, train_loss: Series | None) -> Finding | None:
     better = value > x[0] if series.better == "up" else value < x[0]
     text = f"{series.name} is exactly {value:.6g} on the last {rows} rows, since {where(series, index)}"
     ill = not (better and start > 0) and series.quantity in ("accuracy", "loss", "map", "iou", "dice", "f1", "psnr")
+    ill = ill and not (series.quantity == "loss" and digits < 4 and rows < FROZEN_ROWS)
     frozen = rows >= FROZEN_ROWS and rows >= FROZEN * len(x) and series.quantity in FINE
     if frozen and (digits >= 5 or (digits >= 4 and _flat(train_loss))):
         ill, text = True, f"{text}, {rows / len(x):.0%} of the record: training no longer changes what is evaluated"
@@ -108,6 +110,7 @@ CASES = {
         "train/loss": [0.99**i for i in range(300)],
         "expect": "watch",
     },
+    "a mean of three digits": {"train/loss": [0.151] * 7, "expect": "watch"},
     "finding": {"val/accuracy": [0.2409] * 12},
     "clear": {"val/accuracy": [0.24, 0.31, 0.4, 0.45, 0.47, 0.48]},
     "near miss": {"val/accuracy": [0.9, 0.97, 1.0, 1.0, 1.0, 1.0, 1.0], "expect": "clear"},
