@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,3 +125,19 @@ def test_an_evaluation_is_told_by_its_mean_and_not_by_its_batches() -> None:
     assert [s.values.tolist() for s in signals.get("val_metrics")] == [[0.1, 0.2, 0.3]]
     alone = Signals(make_run({"val_loss_step": [3.0, 4.0, 2.0] * 20}))
     assert len(alone.get("val_loss")) == 60  # all there is
+
+
+def test_a_loss_that_rises_where_mosaics_end_is_not_comparable() -> None:
+    def run(last: float, at: int = 10) -> Run:
+        wave = [0.01 * ((i * 7) % 5) for i in range(60)]
+        parts = {
+            f"train/{part}_loss": [2.0 - 0.02 * i + w + (last if i >= 60 - at else 0.0) for i, w in enumerate(wave)]
+            for part in ("box", "cls", "dfl")
+        }
+        return replace(make_run(parts), formats=("ultralytics results.csv",))
+
+    assert "mosaics" in Signals(run(1.0)).get("shifting")
+    assert not Signals(run(1.0, at=25)).get("shifting")  # a jump anywhere else is a jump
+    assert not Signals(run(-0.6)).get("shifting")
+    assert not Signals(replace(run(1.0), formats=("CSV",))).get("shifting")
+    assert not [f for f in ask_sign("diverged", run(1.0)) if isinstance(f, Finding) and f.severity == "ill"]

@@ -13,6 +13,8 @@ from wheeltapper.signals import signal
 _WORDS = re.compile(
     r"curriculum|difficulty|kl_weight|kl_anneal|beta_anneal|progressive|image_size|seq_len|seqlen", re.IGNORECASE
 )
+MOSAIC = 10  # epochs, ultralytics' default
+JUMP = 8.0  # usual moves from epoch to epoch: a part of the loss that noise does not move
 
 
 @signal
@@ -28,4 +30,19 @@ def shifting(run: Run, knobs: Knobs | None = None) -> str:
             finite = series.values[series.finite]
             if len(finite) and float(np.ptp(finite)) > 0:
                 return f"{series.name} changes during the run"
-    return ""
+    return _mosaic_closed(run)
+
+
+def _mosaic_closed(run: Run) -> str:
+    """Ultralytics puts no more mosaics together in the last ten epochs (close_mosaic): other pictures, another loss at
+    once. It is told where the parts of the loss jump up right there: where they fall, nothing is hidden by it."""
+    told = [leaf.value for tree in run.configs if (leaf := tree.leaf("close_mosaic")) is not None]
+    last = told[0] if told and isinstance(told[0], int) else MOSAIC
+    if not (last > 0 and any("ultralytics" in name for name in run.formats)):
+        return ""
+    parts = [s.values for s in run.series.values() if s.quantity == "loss" and s.split == "train" and len(s) > 2 * last]
+    moves = [np.diff(x) for x in parts if bool(np.isfinite(x).all())]
+    jumped = [m for m in moves if m[-last] > JUMP * np.median(np.abs(m)) and m[-last] >= m[-last - 5 :].max()]
+    if len(jumped) < 2 or 2 * len(jumped) < len(moves):
+        return ""
+    return f"no mosaics in the last {last} epochs (close_mosaic)"
