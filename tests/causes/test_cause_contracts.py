@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,16 +20,15 @@ from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
-from wheeltapper.sources.record import Event
-from wheeltapper.testing import make_run
+from wheeltapper.testing import make_run, run_of_case
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "runs"
 CAUSES = causes()
 NORMALS = [c for c in CAUSES if getattr(c, "NORMAL", False)]
+TEMPORARY = tempfile.TemporaryDirectory()  # the weights of made runs; read when a sign is asked
 REAL = [c for c in CAUSES if not getattr(c, "NORMAL", False)]
 SIGN_IDS = {sign.ID for sign in signs()} | {page.id for page in pages_of("check")}  # what the audit finds counts too
-SETTINGS = {"expect", "spacing", "start", "clock", "steps_per_epoch", "facts", "config", "events", "at"}
 
 
 def case_of(run: Run) -> Case:
@@ -55,10 +55,8 @@ def made_runs() -> dict[str, Run]:
     }
     for sign in signs():
         for label, case in sign.CASES.items():
-            series = {name: values for name, values in case.items() if name not in SETTINGS}
-            events = [Event(kind, text, "made.log", line) for kind, text, line in case.get("events", [])]
-            given = {key: case[key] for key in SETTINGS - {"expect", "events"} if key in case}
-            runs[f"{sign.ID}:{label}"] = make_run(series, events=events, **given)
+            folder = Path(tempfile.mkdtemp(dir=TEMPORARY.name))
+            runs[f"{sign.ID}:{label}"] = run_of_case(case, folder)
     return runs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,31 +11,12 @@ import numpy as np
 import pytest
 
 from wheeltapper.finding import Clear, Finding, Unknown
-from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import SECTIONS, ask, signs
-from wheeltapper.sources.record import Event
-from wheeltapper.testing import make_run
+from wheeltapper.testing import make_run, run_of_case
 
 SIGNS = signs()
 CASES = [(sign, label, case) for sign in SIGNS for label, case in sign.CASES.items()]
-SETTINGS = {"expect", "spacing", "start", "clock", "steps_per_epoch", "facts", "config", "events", "at"}
-
-
-def build(case: dict[str, Any]) -> Run:
-    series = {name: values for name, values in case.items() if name not in SETTINGS}
-    events = [Event(kind, text, "made.log", line) for kind, text, line in case.get("events", [])]
-    return make_run(
-        series,
-        spacing=case.get("spacing", 1.0),
-        start=case.get("start", 0.0),
-        clock=case.get("clock", "step"),
-        steps_per_epoch=case.get("steps_per_epoch"),
-        config=case.get("config"),
-        facts=case.get("facts"),
-        events=events,
-        at=case.get("at"),
-    )
 
 
 def kind_of(answers: list[Any]) -> set[str]:
@@ -67,9 +49,9 @@ def test_cases_show_a_finding_and_a_clear(sign: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("sign", "label", "case"), CASES, ids=[f"{s.ID}:{label}" for s, label, _ in CASES])
-def test_own_cases(sign: ModuleType, label: str, case: dict[str, Any]) -> None:
+def test_own_cases(sign: ModuleType, label: str, case: dict[str, Any], tmp_path: Path) -> None:
     expected = case.get("expect", label)
-    answers = ask(sign, Signals(build(case)))
+    answers = ask(sign, Signals(run_of_case(case, tmp_path)))
     assert expected in kind_of(answers), answers
     for answer in answers:
         if isinstance(answer, Finding):

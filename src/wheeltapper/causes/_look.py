@@ -14,6 +14,7 @@ from wheeltapper.finding import Evidence, Finding
 from wheeltapper.run.model import Event, Run, Series
 from wheeltapper.run.onsets import began
 from wheeltapper.signals.statistics import block_medians, noise_of
+from wheeltapper.signals.weights import Weights
 
 OFF = (None, False, 0, 0.0, "", "none", "None", "null", "false", "False", "0")
 
@@ -143,6 +144,21 @@ def still_weights(run: Run) -> list[tuple[Series, Series | None]]:
     return [(norms[part], grads.get(part)) for part in still]
 
 
+def in_optimizer(case: Case) -> list[Evidence]:
+    """Whether the weights that stand still were handed to the optimizer, by the number of parameters in its saved state."""
+    found: Weights | None = case.get("weights")
+    given = [v for c in case.run.checkpoints for k, v in c.values.items() if k.endswith(".params") and isinstance(v, int)]
+    if found is None or not given:
+        return []
+    whole = found.of("raw")
+    moved = sum(w.same < 1.0 for w in whole)
+    if max(given) >= len(whole):
+        return [Evidence(-5.0, f"the optimizer was given {max(given)} parameters, as many as the model has", "given")]
+    if max(given) <= moved:
+        return [Evidence(1.5, f"the optimizer was given {max(given)} of {len(whole)} parameters", "given")]
+    return []
+
+
 def _part_of(raw: str, what: str) -> str:
     """ "grad_norm/head" and "head.grad.norm" are both about "head"."""
     cut = re.split(rf"(?:{what})s?[/_. ]*norm", raw.lower(), maxsplit=1)
@@ -154,9 +170,16 @@ def before_nan(train: Series | None, onset: float | None) -> list[Evidence]:
     if train is None or onset is None:
         return []
     before = train.values[(train.at < onset) & train.finite]
-    if len(before) < 6:
+    if len(before) < 4:
         return []
+    if len(before) < 6:  # too few for a level; but a loss that falls from row to row is not about to break
+        falls = bool(np.all(np.diff(before) < 0))
+        return [Evidence(1.0, "the loss fell from row to row up to the one before", "before")] if falls else []
     level, last = before[-12:-1], float(before[-1])
+    middle = float(np.median(level))
+    if middle > 0 and float(level.max()) > 3 * middle and float(level[0]) < 3 * middle:
+        # Not the first fall of a young loss: it had come down, went up several times over and came back.
+        return [Evidence(-1.0, f"the loss had jumped to {level.max() / middle:.2g} times its level within {len(level)} rows before it turned NaN", "before")]
     rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
     if rise < 2:
         return [Evidence(1.0, "the loss was calm up to the row before", "before")]

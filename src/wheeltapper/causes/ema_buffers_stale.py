@@ -35,13 +35,15 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "ema-buffers-stale"
 AREA = "averaging"
-EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap", "val-left-behind", "declined-after-peak", "below-baseline", "gap-at-guessing")
+EXPLAINS = ("at-chance", "never-left-zero", "ema-raw-gap", "val-left-behind", "declined-after-peak", "below-baseline", "gap-at-guessing",
+            "average-statistics-stand-still")  # fmt: skip
 PRIOR = -3.0
 TRIAL = "evaluate the average before and after recomputing its statistics on 200 batches"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = proofs(case, "ema-buffers-not-averaged")
+    out += [Evidence(8.0, f.summary, "proof", f.places) for f in case.found("average-statistics-stand-still")]
     if not out and case.knobs is not None and not case.knob("ema.decay") and not case.knob("ema.enabled"):
         return Excluded("no average of the weights is configured")
     return out

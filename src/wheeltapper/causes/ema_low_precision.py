@@ -34,7 +34,7 @@ from wheeltapper.finding import Evidence, Place, Remedy
 
 ID = "ema-low-precision"
 AREA = "averaging"
-EXPLAINS = ("at-chance", "never-left-zero", "constant-metric", "ema-raw-gap", "below-baseline", "val-left-behind")
+EXPLAINS = ("at-chance", "never-left-zero", "constant-metric", "ema-raw-gap", "below-baseline", "val-left-behind", "average-stands-still")
 PRIOR = -3.0
 TRIAL = "compare the averaged weights of two checkpoints: they must differ"
 

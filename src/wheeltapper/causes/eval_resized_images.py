@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from wheeltapper.causes import Case, Excluded
 from wheeltapper.causes._look import OFF, ends, settings_like
 from wheeltapper.config.dialects.schema import place_of
@@ -41,6 +43,10 @@ PRIOR = -2.0
 TRIAL = "plain interpolation through the validation code: it must give its known score (minutes)"
 
 LEARNED = 0.1  # an L1 or L2 loss of pixels between 0 and 1 below this is far from a constant image (about 0.2)
+
+# SSIM of unrelated pictures is 0.05 to 0.15, of one picture in two ranges 0.2 to 0.36; validation at 64 pixels gave 0.47 in the case
+# it is named after and gives 0.77 to 0.89 in the lab (LOG.md).
+SHARED = 0.4
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
@@ -58,6 +64,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         )
     elif levels is not None and levels[1] > 0.95 * levels[0]:
         out.append(Evidence(-3.0, "the training loss did not fall either", "training"))
+    ssim = next((s for s in case.run.series.values() if s.quantity == "ssim" and s.split != "train" and s.finite.any()), None)
+    if ssim is not None and (most := float(np.nanmax(ssim.values))) < SHARED:
+        text = f"{ssim.name} is at most {most:.2f}: the two pictures share no structure, and smaller copies of one picture would"
+        out.append(Evidence(-4.0, text, "structure", (ssim.place(int(np.nanargmax(ssim.values))),)))
     resized = [leaf for leaf in settings_like(case.run, r"(val|test|eval)\w*\..*(resize|max_?size|downscale)")
                if leaf.value not in OFF]  # fmt: skip
     if resized:

@@ -28,18 +28,22 @@ Hash the tensors before and after one hundred steps: those that are equal are fr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded, proofs
-from wheeltapper.causes._look import OFF, settings_like, still_weights, weight_norms
+from wheeltapper.causes._look import OFF, in_optimizer, settings_like, still_weights, weight_norms
 from wheeltapper.config.dialects.schema import place_of
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "frozen-parameters"
 AREA = "model"
-EXPLAINS = ("barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
+EXPLAINS = (
+    "barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow", "weights-stand-still",
+    "average-stands-still",
+)  # fmt: skip
 PRIOR = -4.0
 TRIAL = "hash the tensors before and after a hundred steps: those that are equal are frozen"
 
@@ -49,6 +53,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
     out = proofs(case, "params-frozen", hint=6.0)
+    for found in case.found("weights-stand-still"):
+        out.append(Evidence(7.0, found.summary, "proof", found.places))
+        out += [replace(e, bits=-e.bits) for e in in_optimizer(case)]
     for weight, grad in still:
         if grad is None or not np.any(grad.values[grad.finite] > 0):
             what = "and no gradient reaches it" if grad is not None else "(its gradient is not logged)"

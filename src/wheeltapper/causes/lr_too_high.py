@@ -33,6 +33,7 @@ Fork before the onset with the rate at 1, 1/2 and 1/4, same data and seed; the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -116,7 +117,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if sudden and any(e.bits < 0 for e in calm) and borne:
         out.append(Evidence(-1.0, "the run had long been calm at this rate and higher ones", "level"))
     else:
-        out += [replace(e, bits=min(e.bits, 1.0)) if borne else e for e in _beyond(case)]
+        out += [replace(e, bits=min(e.bits, max(1.0, e.bits - 1.5))) if borne else e for e in _beyond(case)]
     if lr is not None and train is not None and _rises_as_the_rate_falls(train, lr, began):
         out.append(Evidence(-2.0, "the loss goes on rising while the rate falls to less than half of what it was", "falls"))
     clip = case.knob("clip.norm")
@@ -152,7 +153,9 @@ def _beyond(case: Case) -> list[Evidence]:
     lr: Series | None = case.get("lr")
     peak = float(np.nanmax(lr.values)) if lr is not None and lr.finite.any() else case.knob("optimizer.lr")
     if isinstance(peak, (int, float)) and peak > (1e-2 if adaptive(case) else 2.0):
-        return [Evidence(2.5, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
+        # A little beyond is a small model's rate; ten times beyond is no recipe's.
+        bits = min(1.5 + 1.5 * math.log10(peak / (1e-2 if adaptive(case) else 2.0)), 4.0)
+        return [Evidence(bits, f"the rate reaches {peak:.2g}, beyond what this kind of optimizer is run with", "level")]
     if isinstance(peak, (int, float)) and adaptive(case) is None and peak > 0.1:
         return [Evidence(0.7, f"the rate reaches {peak:.2g}: only plain SGD is run with that", "level")]
     return []

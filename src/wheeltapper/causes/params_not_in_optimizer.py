@@ -32,13 +32,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded, proofs
-from wheeltapper.causes._look import still_weights, weight_norms
+from wheeltapper.causes._look import in_optimizer, still_weights, weight_norms
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
 ID = "params-not-in-optimizer"
 AREA = "model"
-EXPLAINS = ("barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow")
+EXPLAINS = (
+    "barely-learned", "at-chance", "at-prior", "stuck-from-start", "plateau", "constant-metric", "too-slow", "weights-stand-still",
+    "average-stands-still",
+)  # fmt: skip
 PRIOR = -5.0  # only weights and gradients side by side, or the code, can show it
 TRIAL = "one step: list the tensors that have a gradient and did not change"
 
@@ -48,6 +51,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if weight_norms(case.run) and not still:
         return Excluded("every weight norm that is logged moves")
     out = proofs(case, "params-not-in-optimizer", bits=9.0, hint=7.0)
+    for found in case.found("weights-stand-still"):
+        out += [Evidence(8.0, found.summary, "proof", found.places), *in_optimizer(case)]
     for weight, grad in still:
         if grad is not None and np.any(grad.values[grad.finite] > 0):
             out.append(

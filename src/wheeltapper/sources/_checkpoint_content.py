@@ -120,6 +120,8 @@ def _part(name: str, part: Any, kind: str | None, out: Content) -> None:
                 out.kinds.add("ema" if ema or _EMA.search(inner.split(".")[0]) else "raw")
         elif kind == "optimizer" and path[-1:] == ("step",) and isinstance(item, int | float):
             note_optimizer_step(full, item, out)
+        elif kind == "optimizer" and path[-2:-1] == ("params",):  # how many parameters it was given, not which
+            out.values[f"{name}.params"] = out.values.get(f"{name}.params", 0) + 1
         elif item is None or len(out.values) >= _MAX_VALUES:
             continue
         elif isinstance(item, bool | int | float | str) and len(path) <= 4 and not _is_bulk(path):

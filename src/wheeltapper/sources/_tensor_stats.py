@@ -16,7 +16,7 @@ from wheeltapper.sources._checkpoint_open import Opened, open_content
 from wheeltapper.sources._torch_objects import TensorRef
 
 _CHUNK = 1 << 20  # elements at a time: 8 MB as float64
-_FLOATS = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
+FLOATS = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +44,26 @@ def tensor_stats(path: Path, names: Collection[str] | None = None) -> Iterator[T
         for name, tensor in opened.content.tensors:
             if names is not None and name not in names:
                 continue
-            place = _place(opened, tensor)
+            place = place_in_file(opened, tensor)
             if place is not None:
                 yield _sum_up(name, data, tensor, *place)
 
 
-def _place(opened: Opened, tensor: TensorRef) -> tuple[int, int] | None:
+def place_in_file(opened: Opened, tensor: TensorRef) -> tuple[int, int] | None:
     """Where the tensor's elements start and how many of them the storage holds from there."""
     where = opened.place_of(tensor)
-    if where is None or tensor.dtype not in _FLOATS or tensor.numel == 0:
+    if where is None or tensor.dtype not in FLOATS or tensor.numel == 0:
         return None
     room = where[1] // tensor.itemsize - tensor.offset
     return (where[0] + tensor.offset * tensor.itemsize, room) if 0 < tensor.numel <= room else None
 
 
 def _sum_up(name: str, data: mmap.mmap, tensor: TensorRef, start: int, room: int) -> TensorStats:
-    dtype = _FLOATS[tensor.dtype]
+    dtype = FLOATS[tensor.dtype]
     norm = absmax = 0.0
     nan = inf = zeros = 0
     for chunk in _chunks(data, tensor, dtype, start, room):
-        values = _floats(chunk, tensor.dtype)
+        values = as_floats(chunk, tensor.dtype)
         zeros += int(values.size - np.count_nonzero(values))
         with np.errstate(over="ignore", invalid="ignore"):
             square = float(np.dot(values, values))
@@ -81,7 +81,7 @@ def _sum_up(name: str, data: mmap.mmap, tensor: TensorRef, start: int, room: int
     return TensorStats(name, tensor.numel, norm, absmax, nan, inf, zeros)
 
 
-def _floats(chunk: NDArray[Any], dtype: str) -> NDArray[np.float64]:
+def as_floats(chunk: NDArray[Any], dtype: str) -> NDArray[np.float64]:
     if dtype == "bfloat16":
         chunk = (chunk.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return chunk.astype(np.float64)
@@ -90,7 +90,7 @@ def _floats(chunk: NDArray[Any], dtype: str) -> NDArray[np.float64]:
 def _chunks(data: mmap.mmap, tensor: TensorRef, dtype: str, start: int, room: int) -> Iterator[NDArray[Any]]:
     """The tensor's elements, a part at a time; copied, so that the file can be closed."""
     size = np.dtype(dtype).itemsize
-    if _is_dense(tensor):  # any order of the same elements gives the same sums
+    if is_dense(tensor):  # any order of the same elements gives the same sums
         for at in range(0, tensor.numel, _CHUNK):
             count = min(_CHUNK, tensor.numel - at)
             yield np.frombuffer(data[start + at * size : start + (at + count) * size], dtype=dtype)
@@ -104,7 +104,7 @@ def _chunks(data: mmap.mmap, tensor: TensorRef, dtype: str, start: int, room: in
     yield view.ravel()
 
 
-def _is_dense(tensor: TensorRef) -> bool:
+def is_dense(tensor: TensorRef) -> bool:
     """Whether the elements fill one stretch of the storage, in whatever order."""
     if tensor.stride is None or len(tensor.stride) != len(tensor.shape):
         return tensor.stride is None

@@ -14,10 +14,11 @@ from wheeltapper.sources import Head
 from wheeltapper.sources import _checkpoint_name as names
 from wheeltapper.sources._checkpoint_content import Content
 from wheeltapper.sources._checkpoint_open import LEGACY_MAGIC, Opened, open_content
+from wheeltapper.sources._tensor_starts import TensorStart, tensor_starts
 from wheeltapper.sources._tensor_stats import TensorStats, tensor_stats
 from wheeltapper.sources.record import Checkpoint, Note, Reading, Tensor
 
-__all__ = ["FORMAT", "TensorStats", "read", "sniff", "tensor_stats"]
+__all__ = ["FORMAT", "TensorStart", "TensorStats", "read", "sniff", "tensor_starts", "tensor_stats"]
 
 FORMAT = "checkpoint (safetensors, torch)"
 MAX_TENSORS = 200_000
