@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from wheeltapper.diagnosis.model import Diagnosis, Progress
 from wheeltapper.finding import Finding, Grade, Severity
@@ -48,6 +49,12 @@ def test_an_alarm_that_is_gone_is_withdrawn_once_and_not_raised_again() -> None:
     d = seen("diverged", onset=5)
     told = kinds(Ledger(), d, d, seen(at=20), seen(at=30), seen(at=40), d, d, d)
     assert told == [[], ["alarm diverged"], [], ["withdrawn diverged"], [], [], [], []]
+
+
+def test_an_alarm_that_a_graver_one_outdoes_is_not_withdrawn() -> None:
+    rose, nan = seen("diverged"), seen("not-finite", grade="is")
+    both = replace(nan, findings=(*nan.findings, *seen("diverged", severity="watch").findings))
+    assert kinds(Ledger(), rose, rose, both, both, both)[1:] == [["alarm diverged"], ["alarm not-finite"], [], []]
 
 
 def test_the_same_sign_that_begins_anew_is_another_event() -> None:

@@ -124,7 +124,7 @@ def _one(series: Series) -> Finding | None:
         start = first if share > 0.9 else start
         before = series.values[start - 1] if start else float("nan")
         text = (
-            f"{series.name} is not finite from {where(series, start)} to the end ({n - start} rows); "
+            f"{series.name} is not finite from {where(series, start)} to the end ({n - start} row{'s' if n - start > 1 else ''}); "
             f"the value before was {before:.4g}"
         )
         return seen(ID, series, text, severity="ill", grade="is", onset=start, rows=n - start, before=before)

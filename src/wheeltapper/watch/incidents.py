@@ -73,8 +73,10 @@ class Ledger:
         for id, finding in alarms.items():
             if self._rises(known.setdefault(id, _Known(finding.summary)), finding, first=first):
                 out.append(Incident(name, "alarm", id, finding.summary, now, finding.onset, finding.clock))
+        # What another alarm outdoes (a loss that rose, by its NaN) is told as a watch, and is not taken back.
+        outdone = {f.id for f in diagnosis.findings if f.severity == "watch"} if alarms else set()
         for id, record in known.items():
-            if id in alarms:
+            if id in alarms or id in outdone:
                 continue
             record.seen = 0
             if record.raised and record.withdrawn_at is None:
