@@ -308,3 +308,26 @@ def test_time_steps_counted_anew_by_every_learn_are_one_training(tmp_path: Path)
     reward = series(readings_of(table)[0], "rollout/ep_rew_mean")
     assert reward.clock == "step"
     same(reward.at, [10 * i + 10 for i in range(12)])
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("model,accuracy,f1\nresnet,0.9,0.9\nvgg,0.8,0.8\nlenet,0.6,0.6\nsvm,0.3,0.3\n", "model"),
+        ("src,dst,success\n0,1,6300\n0,4,20120\n1,8,14270\n2,9,7039\n", "src"),
+    ],
+)
+def test_a_list_of_results_is_no_training(tmp_path: Path, text: str, subject: str) -> None:
+    table = tmp_path / "results.csv"
+    table.write_text(text)
+    reading = readings_of(table)[0]
+    assert not reading.points
+    assert f"another {subject}" in texts(reading)
+
+
+def test_rows_with_words_of_their_own_may_be_a_training(tmp_path: Path) -> None:
+    table = tmp_path / "log.csv"
+    table.write_text("checkpoint,train_loss,accuracy\nfirst.pt,0.9,0.3\nsecond.pt,0.8,0.4\nthird.pt,0.6,0.5\n")
+    assert {p.name for p in readings_of(table)[0].points} == {"train_loss", "accuracy"}
+    table.write_text("epoch,name,accuracy\n1,a,0.3\n2,b,0.4\n3,c,0.5\n4,d,0.6\n")
+    assert series(readings_of(table)[0], "accuracy").clock == "epoch"

@@ -6,13 +6,15 @@ into one sawtooth.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
 
 from wheeltapper.sources._clocks import clocks_of
 from wheeltapper.sources._table import HOLE, Mask, Stated, Table
-from wheeltapper.sources.record import Points, Reading
+from wheeltapper.sources._text import seconds
+from wheeltapper.sources.record import Note, Points, Reading
 
 SPLIT_COLUMNS = {"split", "mode", "phase", "stage", "set", "subset", "type", "dataset", "partition", "kind"}
 SPLITS = {
@@ -25,6 +27,17 @@ RUN_COLUMNS = {
     "fold", "seed",
 }  # fmt: skip
 MOST_RUNS = 1000
+SUBJECTS = (
+    "src",
+    "dst",
+    "node",
+    "class",
+    "class_id",
+    "label",
+    "user_id",
+    "item_id",
+    "image_id",
+)  # numbers that are names
 
 
 def readings_of_table(table: Table, format: str) -> list[Reading]:
@@ -43,6 +56,9 @@ def readings_of_table(table: Table, format: str) -> list[Reading]:
 
 def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None, first: bool) -> Reading:
     clocks = clocks_of(table)
+    if clocks.clock == "row" and (subject := _subject(table)):
+        text = f"each row is of another {subject}: a list of results, not the course of a training"
+        return table.reading(format, (), notes=[Note(text, table.file)], words=(*table.texts, *table.columns))
     hidden = {*clocks.used, *skip}
     column, splits = _splits(table)
     points: list[Points] = []
@@ -55,6 +71,24 @@ def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None,
         return told
     notes = told.notes if first else tuple(clocks.notes)
     return Reading(told.file, format, told.points, facts=told.facts, events=told.events, notes=notes, key=key)
+
+
+def _subject(table: Table) -> str:
+    """What the rows are of, where they are not of one training: models side by side, classes, links of a network. A table
+    with a loss or a reward is believed, and so is one whose words are times or repeat."""
+    lower = {name.strip().lower(): name for name in table.columns}
+    if len(table) < 3 or any(re.search(r"loss|reward|return", name) for name in (*lower, *map(str.lower, table.texts))):
+        return ""
+    for name, words in table.texts.items():
+        cells = [cell.strip() for cell in words.cells]
+        whole = name not in table.columns and len(cells) >= 0.9 * len(table)
+        if (
+            whole
+            and len(set(cells)) > 0.8 * len(cells)
+            and all(c and seconds(c) is None and c[0].isalpha() for c in cells)
+        ):
+            return name.strip() or "name"
+    return next((word for word in SUBJECTS if word in lower and len(np.unique(table.said(lower[word]))) > 2), "")
 
 
 def _splits(table: Table) -> tuple[str, dict[str | None, Mask | None]]:
