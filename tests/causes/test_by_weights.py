@@ -38,7 +38,7 @@ def test_the_laws_that_frameworks_draw_from(shape: tuple[int, ...]) -> None:
         DRAW.normal(0, 0.02, shape),
     ):
         assert fresh(weight(law, shape))
-        assert not fresh(weight(5 * law, shape))
+        assert not fresh(weight(50 * law, shape))
         assert not fresh(weight(law + law.std() * DRAW.standard_t(3, shape), shape))
     assert not fresh(weight(np.zeros(shape), shape))
     assert not fresh(weight(np.full(shape, np.nan), shape))
