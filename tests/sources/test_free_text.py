@@ -247,12 +247,17 @@ def test_a_score_behind_a_validation_loss_is_of_validation(tmp_path: Path) -> No
 
 
 def test_a_score_on_the_row_of_a_step_is_of_training(tmp_path: Path) -> None:
-    rows = [f"global_step: {i}, speed: 11.3 samples/sec, iou_shrink_map: 0.{i}, loss: {9 - i}, lr:0.001" for i in range(6)]
+    rows = [
+        f"global_step: {i}, speed: 11.3 samples/sec, iou_shrink_map: 0.{i}, loss: {9 - i}, lr:0.001" for i in range(6)
+    ]
     assert "train/iou.shrink_map" in run_of(tmp_path, "\n".join(rows)).series
 
 
 def test_numbers_in_quotes_in_brackets_and_after_wide_colons(tmp_path: Path) -> None:
-    rows = [f'json_stats: {{"accuracy_cls": "0.25", "iter": {20 * i}, "loss": "{9 - i}.5", "lr": "0.0025"}}' for i in range(5)]
+    rows = [
+        f'json_stats: {{"accuracy_cls": "0.25", "iter": {20 * i}, "loss": "{9 - i}.5", "lr": "0.0025"}}'
+        for i in range(5)
+    ]
     assert series(one(tmp_path, "\n".join(rows)), "loss").values.tolist() == [9.5, 8.5, 7.5, 6.5, 5.5]
     rows = [f"train --- Current batch:{200 * i}/1600  loss:[ {0.9 - 0.1 * i:.4f}]" for i in range(5)]
     assert "train/loss" in run_of(tmp_path, "\n".join(rows)).series
@@ -265,12 +270,18 @@ def test_the_batch_of_an_epoch_without_a_word(tmp_path: Path) -> None:
     rows = [f"Epoch  6,   {50 * i}/  725; acc:   0.00; ppl:   {4 - 0.1 * i:.2f};" for i in range(1, 7)]
     found = run_of(tmp_path, "\n".join(rows)).series
     assert len(found["train/perplexity"]) == len(found["train/accuracy"]) == 6
-    rows = [f"(trainer:737) INFO: 1epoch:train:{1000 * i + 1}-{1000 * i + 1000}batch: loss={250 - i}, acc=0.{i}" for i in range(5)]
+    rows = [
+        f"(trainer:737) INFO: 1epoch:train:{1000 * i + 1}-{1000 * i + 1000}batch: loss={250 - i}, acc=0.{i}"
+        for i in range(5)
+    ]
     assert series(one(tmp_path, "\n".join(rows)), "loss").split == "train"
 
 
 def test_basicsr_as_it_wrote_at_first(tmp_path: Path) -> None:
-    rows = [f"19-08-09 08:2{i}:25.996 - INFO: <epoch: 86, iter: 107,{i}00, lr:2.500e-05> l_g_pix: 1.{i}e-03" for i in range(4)]
+    rows = [
+        f"19-08-09 08:2{i}:25.996 - INFO: <epoch: 86, iter: 107,{i}00, lr:2.500e-05> l_g_pix: 1.{i}e-03"
+        for i in range(4)
+    ]
     reading = one(tmp_path, "\n".join(rows))
     assert len(series(reading, "l_g_pix").values) == 4
     assert len(series(reading, "lr").values) == 4
@@ -280,7 +291,9 @@ def test_what_paddle_model_fit_prints(tmp_path: Path) -> None:
     text = "The loss value printed in the log is the current step, and the metric is the average value.\n"
     for e in range(1, 4):
         text += f"Epoch {e}/3\n"
-        text += "".join(f"step  {s}/30 - loss: {3.5 - e - s / 100:.4f} - acc: 0.{e}{s // 10} - 91ms/step\n" for s in (10, 20, 30))
+        text += "".join(
+            f"step  {s}/30 - loss: {3.5 - e - s / 100:.4f} - acc: 0.{e}{s // 10} - 91ms/step\n" for s in (10, 20, 30)
+        )
         text += "Eval begin...\n"
         text += "".join(f"step {s}/20 - loss: {4 - e}.{s} - acc: 0.{e}5 - 8ms/step\n" for s in (10, 20))
         text += "Eval samples: 10000\n"
@@ -289,3 +302,100 @@ def test_what_paddle_model_fit_prints(tmp_path: Path) -> None:
     assert run.series["train/loss"].values.tolist() == [2.4, 2.3, 2.2, 1.4, 1.3, 1.2, 0.4, 0.3, 0.2]
     assert run.series["val/loss"].values.tolist() == [3.20, 2.20, 1.20]
     assert run.series["val/accuracy"].values.tolist() == [0.15, 0.25, 0.35]
+
+
+def test_the_examples_of_torch_print_images_of_an_epoch_and_a_test_behind_it(tmp_path: Path) -> None:
+    text = "".join(
+        "".join(
+            f"Train Epoch: {e} [{b * 64}/60000 ({b * 64 / 600:.0f}%)]\tLoss: {1 / e + 0.001 * b:.6f}\n"
+            for b in range(0, 930, 300)
+        )
+        + f"\nTest set: Average loss: 0.{10 - e}505, Accuracy: 98{e}3/10000 ({90 + e}%)\n\n"
+        for e in range(1, 4)
+    )
+    run = run_of(tmp_path, text)
+    loss = run.series["train/loss"]
+    assert loss.clock == "sample"
+    assert loss.at.tolist()[:5] == [0, 19200, 38400, 57600, 60000]
+    assert run.series["test/loss"].values.tolist() == [0.9505, 0.8505, 0.7505]
+    assert run.series["test/accuracy"].values.tolist() == [91, 92, 93]
+    assert [s.kind for s in run.segments] == ["first"]
+
+
+def test_places_without_words(tmp_path: Path) -> None:
+    dcgan = [
+        f"[{e}/5][{b}/100]\tLoss_D: 0.{b + 10}\tLoss_G: 1.{b + 10}\tD(x): 0.50\tD(G(z)): 0.2{e} / 0.1{e}"
+        for e in range(2)
+        for b in (0, 50)
+    ]
+    run = run_of(tmp_path, "\n".join(dcgan * 2))
+    assert run.series["train/gan_d"].at.tolist() == [0, 50, 100, 150]
+    assert run.series["train/gan_fake"].values.tolist() == [0.20, 0.20, 0.21, 0.21]
+    assert run.series["train/gan_fake.1"].values.tolist() == [0.10, 0.10, 0.11, 0.11]
+    cifar = [f"[{e}, {b:5d}] loss: {3 - e - b / 1e4:.3f}" for e in (1, 2, 3) for b in (2000, 4000, 6000)]
+    loss = run_of(tmp_path, "\n".join(cifar)).series["train/loss"]
+    assert loss.clock == "epoch"
+    assert loss.at.tolist()[:4] == [0.25, 0.5, 0.75, 1.25]
+    quick = [f"loss: {2 - b / 9e4:.6f}  [{b:>5d}/60000]" for _ in range(3) for b in (64, 32064, 57664)]
+    assert run_of(tmp_path, "\n".join(quick)).series["train/loss"].at.tolist()[2:5] == [57664, 60064, 92064]
+    monai = [f"epoch {e}/9\n" + "".join(f"{b}/4, train_loss: 0.{e}{b}\n" for b in range(1, 5)) for e in range(1, 4)]
+    steps = run_of(tmp_path, "".join(monai)).series["train/loss"]
+    assert steps.at.tolist() == list(range(1, 13))
+
+
+def test_batches_and_their_epoch_are_two_series_and_the_epoch_is_no_launch(tmp_path: Path) -> None:
+    lines = [
+        f"Epoch {e} Batch {b} Loss {1 / e + 0.01 * b:.4f}" + ("" if b < 4 else f"\nEpoch {e} Loss {1 / e:.6f}")
+        for e in range(1, 5)
+        for b in range(5)
+    ]
+    run = run_of(tmp_path, "\n".join(lines))
+    assert len(run.series["train/loss"]) == 20
+    assert run.series["train/loss@epoch"].values.tolist() == [1.0, 0.5, 0.333333, 0.25]
+    rows = [f"Epoch: {e} | sample loss: {1 / e + 0.01 * b:.4f}" for e in range(1, 5) for b in range(5)]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert [s.kind for s in run.segments] == ["first"]
+    assert len(run.series["train/loss.sample"]) == 20
+
+
+def test_an_evaluation_of_an_estimator_is_not_of_training(tmp_path: Path) -> None:
+    lines = []
+    for i in range(0, 900, 100):
+        lines.append(f"INFO:tensorflow:loss = {9 - i / 100}, step = {i} (0.2 sec)")
+        if i % 300 == 200:
+            lines.append(
+                f"INFO:tensorflow:Saving dict for global step {i}: accuracy = 0.5, global_step = {i}, loss = 77.0"
+            )
+    run = run_of(tmp_path, "\n".join(lines))
+    assert run.series["train/loss"].values.max() == 9
+    assert run.series["val/loss"].values.tolist() == [77, 77, 77]
+
+
+def test_lists_remarks_and_full_stops(tmp_path: Path) -> None:
+    rows = [f"epoch {e}: losses [0.{e}1, 0.{e}2, nan] lr 0.01" for e in range(1, 6)]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert run.series["losses[1]"].values.tolist() == [0.12, 0.22, 0.32, 0.42, 0.52]
+    assert np.isnan(run.series["losses[2]"].values).all()
+    rows = [f"Epoch 1/3 | Iter {i}/500 | avg loss (last 100 iters) = 0.{i}" for i in range(100, 501, 100)]
+    assert len(series(one(tmp_path, "\n".join(rows)), "avg loss (last 100 iters)").values) == 5
+    rows = [
+        f"[INFO] 3DBall. Step: {i}. Time Elapsed: 3{i} s. Mean Reward: 0.{i}. Std of Reward: 0.1. Training."
+        for i in range(10, 60, 10)
+    ]
+    reward = run_of(tmp_path, "\n".join(rows)).series["return"]
+    assert (reward.clock, reward.at.tolist()) == ("step", [10, 20, 30, 40, 50])
+    rows = [
+        f"[Epoch {e}/9] [Batch 1/3] [D loss: 0.{e}] [G loss: 1.{e}, adv: 0.5] ETA: 2 days, 3:10:05" for e in range(6)
+    ]
+    assert "duration" not in run_of(tmp_path, "\n".join(rows)).series
+
+
+def test_each_domain_of_a_cyclegan_list_is_a_series(tmp_path: Path) -> None:
+    rows = [
+        f"(epoch: {e}, iters: 100, time: 0.29) D: 0.1{e}, 0.2{e} | G: 1.1{e}, 1.2{e} | Cyc: 0.5, 0.6 | "
+        for e in range(1, 5)
+    ]
+    run = run_of(tmp_path, "\n".join(rows))
+    assert run.series["train/gan_d.1"].values.tolist() == [0.21, 0.22, 0.23, 0.24]
+    assert run.series["train/gan_g.0"].values.tolist() == [1.11, 1.12, 1.13, 1.14]
+    assert run.series["Cyc[1]"].values.tolist() == [0.6] * 4

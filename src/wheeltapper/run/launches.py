@@ -63,8 +63,8 @@ def _falls(at: Floats, values: Floats) -> list[int]:
     first position comes again with another value."""
     steps = np.diff(at)
     again = (steps == 0) & (at[1:] == at[0]) & (values[1:] != values[:-1])
-    if np.any(at[np.isfinite(at)] % 1) or not np.any(steps):
-        again[:] = False  # epochs printed with two digits: the first stands on many rows, or on all
+    if np.any(at[np.isfinite(at)] % 1) or not np.any(steps) or np.mean((steps == 0)[at[1:] != at[0]]) > 0.5:
+        again[:] = False  # epochs printed with two digits, or many rows of every epoch: the first stands on many, or on all
     spots = np.flatnonzero((steps < 0) | again) + 1
     if not len(spots):
         return []

@@ -103,7 +103,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     _q("entropy", "neither", None, "entropy_loss policy_entropy", "train"),
     _q("kl", "neither", None, "approx_kl kl_div kl_divergence kl_loss", "train"),
     # adversarial
-    _q("gan_d", "neither", None, "d_loss loss_d d_a d_b l_d l_d_total l_d_gan dis_loss disc_loss dloss discriminator_loss "
+    _q("gan_d", "neither", None, "d_loss loss_d disc disc_loss d_a d_b l_d l_d_total l_d_gan dis_loss dloss discriminator_loss "
        "loss_discriminator loss_disc loss_dis loss_d_loss discriminator errd", "train"),
     _q("gan_g", "neither", None, "g_loss loss_g g_a g_b g_gan l_g_gan gen_loss gloss generator_loss loss_generator "
        "loss_gen loss_g_loss generator errg gan_loss loss_gan adv_loss loss_adv adversarial_loss", "train"),
@@ -172,7 +172,7 @@ _BARE_LOSS = re.compile(r"^(box|cls|dfl|obj|seg|pose|kobj|l1|l2)(_(om|oo))?$")
 _SETTING_WORDS = {"weight", "weights", "lambda", "coef", "coeff", "factor", "threshold", "target"}
 # Objectives that logs call by their own name.
 _LOSS_NAMES = re.compile(
-    r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|focal|hinge|huber|"
+    r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|xent|focal|hinge|huber|"
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
     r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
@@ -188,6 +188,8 @@ _OF_EPISODES = {
 }
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
+# "Training Phase Loss", "Test set loss", "loss in train": words that only join the others.
+_LINKS = {"phase", "set", "in", "on"}
 # "epoch_loss", "Iter acc": the word before the name says what the number is a mean of.
 _BEFORE: dict[str, Window] = {"epoch": "epoch", "iter": "batch", "iteration": "batch", "batch": "batch", "step": "batch"}
 
@@ -218,8 +220,10 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         window = _WINDOWS[rest.pop()]
     while len(rest) > 1 and rest[0] in _HEADS:
         rest = rest[1:]
-    if len(rest) > 1 and "phase" in rest:  # "Training Phase Loss"
-        rest = [word for word in rest if word != "phase"] or rest
+    if (len(rest) > 1 and "phase" in rest) or (cut and not _LINKS.isdisjoint(rest)):
+        rest = [word for word in rest if word not in _LINKS] or rest
+    if len(rest) > 1 and rest[0] == "avg" and "_".join(rest) not in _BY_ALIAS:
+        rest = rest[1:]
     if len(rest) > 1 and rest[0] in _BEFORE and "_".join(rest) not in _BY_ALIAS and _is_result(rest[1:]):
         window = window or _BEFORE[rest[0]]
         rest = rest[1:]
@@ -231,6 +235,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
+    if split and (domain := re.fullmatch(r"([DG])\[(\d+)\]", raw)):  # ComboGAN: of each of its domains
+        return Meaning("gan_d" if domain[1] == "D" else "gan_g", found, domain[2], unit, "neither", window)
     if raw == "L1":  # EDSR prints the loss by its kind: "[1600/16000] [L1: 5.9633]"
         return Meaning("loss", found or "train", "l1", unit, "down", window)
     known = _look_up(rest, found, unit, window)
@@ -280,6 +286,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         for start in (len(words) - size, 0):
             chunk = "_".join(words[start : start + size]) if start >= 0 else ""
             known = _BY_ALIAS.get(chunk)
+            if chunk in {"generator", "discriminator"} and len(words) > size:
+                continue  # "batch-generator" is a timer of Megatron's
             if chunk == "map" and start > 0 and any(word in {"iou", "dice", "acc", "mae", "mse"} for word in words):
                 continue  # "iou_shrink_map": the score of a map, not the mean of average precisions
             if chunk == "score" and not _OF_EPISODES.issuperset(words):
@@ -300,7 +308,7 @@ def _words(raw: str) -> list[str]:
     text = raw.strip().replace("mAP", "_map").replace("mIoU", "miou").replace("pixAcc", "pixacc").replace("%", "")
     text = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", text)
     text = re.sub(r"\((?:B|M|P|O)\)$", "", text)  # ultralytics: box, mask, pose
-    words = [w for w in re.split(r"[^0-9A-Za-z]+", text.lower()) if w]
+    words = [w for w in re.split(r"[^0-9A-Za-z]+", text.lower().replace("'s ", " ")) if w]  # "valid_0's auc"
     return words or [raw.strip().lower()]
 
 

@@ -12,22 +12,43 @@ from wheeltapper.sources.record import Window
 
 _UNIT = r"%|it/s|s/it|ms|sec|GB|MB|GiB|MiB|G|M|dB|tok/s|samples/s(?:ec)?|images/s|img/s|s|h|m|K"
 _VALUE = rf"(?:tensor\()?(?P<value>{NUMBER})(?:\s?(?P<unit>{_UNIT}))?"
-_END = r"(?=[\s,;|)\]}'\">]|:\s*$|\.?\s*$|, )"
-_NAME = r"[A-Za-z_][\w./@#-]*(?:\s?\([A-Za-z_]\w*\))?"
+_END = r"(?=[\s,;|)\]}'\">]|:\s*$|\.?\s*$|\.\s|, )"
+# A name may own another ("valid_0's l2") and carry a remark: "time (sec)", "loss (last 100 iters)".
+_NAME = r"[A-Za-z_][\w./@#-]*(?:'s)?(?:\s?\([A-Za-z_][\w .=]{0,30}\))?"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*[:=]+\s*(?:['\"(]|\[\s*)?{_VALUE}{_END}")
 _SPACED = re.compile(
     rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)(?: so far)?(?: (?:is|was))?\s+(?P<value>[-+]?(?:\d+\.\d+"
     rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
 )
+# "Accuracy: 9833/10000 (98%)": how many were right, and the share.
+_SHARE = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s*[:=]\s*\d+\s*/\s*\d+\s*\(\s*(?P<value>{NUMBER})(?P<unit>%)\s*\)")
+# "losses [0.21, 0.54, 0.98]", "D(G(z)): 0.60 / 0.63", "D: 0.11, 0.10, 0.13 |": several values of one name.
+_EACH = r"[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b)"
+SEVERAL = re.compile(
+    rf"(?<![\w./])(?P<name>{_NAME}|D\(G\(z\)\))\s*(?:[:=]\s*)?(?:\[\s*(?P<listed>{_EACH}(?:(?:\s*,\s*|\s+){_EACH}){{1,15}})\s*\]"
+    rf"|(?<=[:=])\s*(?P<bare>{_EACH}(?:, {_EACH}){{1,15}})(?=\s*(?:\||$))|(?<=[:=])\s*(?P<pair>{_EACH} / {_EACH})(?=[\s,]|$))"
+)
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
     r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
-    r"|update|epoch|ep|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
-    r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?![\w.%])",
+    r"|update|up\.|epoch|ep\.?|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
+    r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*(?P<value>[\d,]*\d(?:\.\d+)?)(?!\.?\w|%|\.\.)",
     re.IGNORECASE,
 )
 # What stands behind the epoch without a word: "Epoch: [11][1383/10000]", "Epoch  6,   200/  725;".
-_INNER = re.compile(r"\s*[\]),]\s*\[?\s*(?P<value>\d+)\s*/\s*(?P<total>\d+)(?![\d.%])")
+_INNER = re.compile(
+    r"\s*(?:[\]),]\s*\[?\s*(?P<value>\d+)\s*/\s*(?P<total>\d+)(?![\d.%])"
+    r"|\[\s*(?P<images>\d+)\s*/\s*(?P<set>\d+)\s*\(\s*[\d.]+%\s*\)\s*\]"  # "Train Epoch: 1 [640/60000 (1%)]" of torch/examples
+    r"|\|\s*(?P<batch>\d+)\s*/\s*(?P<batches>\d+) batches)"
+)
+# Places without a word: "[0/25][50/1583]" (DCGAN), "[1,  2000] loss: 2.1" and "loss: 2.3  [ 6400/60000]" (torch's tutorials),
+# "3/16, train_loss: 0.65" (MONAI).
+_BARE = re.compile(
+    r"\s*(?:\[\s*(?P<epoch>\d+)\s*/\s*(?P<epochs>\d+)\]\s*\[\s*(?P<inner>\d+)\s*/\s*(?P<per>\d+)\]"
+    r"|\[(?P<epoch2>\d+),\s*(?P<inner2>\d+)\](?=:? *(?:\w+ )?loss\b)"
+    r"|(?P<inner3>\d+)\s*/\s*(?P<per3>\d+)\s*, (?=[A-Za-z_ ]+[:=]))"
+)
+_BEHIND = re.compile(r"\s\[\s*(?P<images>\d+)\s*/\s*(?P<set>\d+)\]\s*$")
 _ESPNET = re.compile(r"(?P<epoch>\d+)epoch:(?P<split>train|valid):\d+-(?P<inner>\d+)batch:")
 _EPOCHS = ("epoch", "ep", "轮次")
 _INNERS = ("batch", "minibatch")
@@ -36,10 +57,12 @@ _HEADING = re.compile(
     r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev))"
     r"(?: (?i:metrics?|results?|stats|scores?|set))*\s*[-:>|]+\s+(?=[A-Za-z_])"
     r"|\[(?P<boxed>(?i:train|valid|val|test|eval))\](?= [A-Za-z_])"
+    r"|Saving dict for global step \d+:\s+(?P<saved>)"  # an Estimator's evaluation
 )
 SCORE = re.compile(r"(?:^|[_ /])(?:m?iou|dice|f1|precision|recall|auc|psnr|ssim|acc|accuracy|top\d|ppl|perplexity)(?:$|[_ /])", re.I)
+_DAYS = re.compile(r"\s*(?:days?\b|:\d)")
 _VERBS = ("is", "was", "of", "at")
-_FILLER = ("at", "the", "and", "with", "for", "of", "in", "on", "to", "is", "after", "from", "current", "avg", "info")
+_FILLER = ("at", "the", "and", "with", "for", "of", "in", "on", "to", "is", "after", "from", "current", "info")
 
 
 # Chinese and Japanese punctuation, sign for sign, so that no position moves.
@@ -59,6 +82,8 @@ def place_of(body: str, start: int = 0) -> list[Field]:
     """Epoch, step and batch numbers on a line with their totals. A batch is a place only inside an epoch."""
     if espnet := _ESPNET.match(body, start):
         return [field_of(espnet, "epoch", role="epoch"), field_of(espnet, "inner", role="inner")]
+    if bare := _BARE.match(body, start):
+        return _without_words(bare)
     found: dict[str, list[Field]] = {}
     for hit in _PLACE.finditer(body, start):
         word = hit["word"].lower()
@@ -72,15 +97,34 @@ def place_of(body: str, start: int = 0) -> list[Field]:
         elif total and role == "epoch":
             fields.append(field_of(total, "total", word, "total_epochs"))
         elif role == "epoch" and "inner" not in found and (inner := _INNER.match(body, hit.end())):
-            found["inner"] = [field_of(inner, "value", "batch", "inner"), field_of(inner, "total", "batch", "per_epoch")]
+            found["inner"] = _inside(inner)
         found[role] = fields
     if "epoch" in found and "step" in found and len(found["step"]) > 1 and "inner" not in found:
         # "Epoch [1/5], Step [100/600]": a step with a total inside an epoch counts batches of the epoch.
         place, length = found.pop("step")
         found["inner"] = [replace(place, role="inner"), replace(length, role="per_epoch")]
-    if "epoch" not in found:
+    if "epoch" not in found and len(found.get("inner", ())) < 2:
         found.pop("inner", None)
+    if "inner" not in found and "step" not in found and (behind := _BEHIND.search(body)):
+        found["inner"] = _inside(behind)
     return sorted((f for fields in found.values() for f in fields), key=lambda f: f.start)
+
+
+def _inside(hit: re.Match[str]) -> list[Field]:
+    """The batch, or the images so far, of an epoch and how many it has."""
+    said = {name: text for name, text in hit.groupdict().items() if text}
+    if "images" in said:
+        return [field_of(hit, "images", "images", "inner_sample"), field_of(hit, "set", "images", "per_epoch")]
+    place, total = ("value", "total") if "value" in said else ("batch", "batches")
+    return [field_of(hit, place, "batch", "inner"), field_of(hit, total, "batch", "per_epoch")]
+
+
+def _without_words(hit: re.Match[str]) -> list[Field]:
+    roles: tuple[tuple[str, Role], ...] = (
+        ("epoch", "epoch"), ("epochs", "total_epochs"), ("inner", "inner"), ("per", "per_epoch"),
+        ("epoch2", "epoch"), ("inner2", "inner"), ("inner3", "inner"), ("per3", "per_epoch"),
+    )  # fmt: skip
+    return [field_of(hit, group, role, role) for group, role in roles if hit[group]]
 
 
 def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = True) -> list[Field]:
@@ -88,15 +132,20 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
     used = [(f.start, f.end) for f in taken]
     out: list[Field] = []
     section: str | None = None
-    heads = [(hit.end(), split_of(hit["split"] or hit["boxed"])) for hit in _HEADING.finditer(body)]
+    heads = [(hit.end(), split_of(hit["split"] or hit["boxed"] or "val")) for hit in _HEADING.finditer(body)]
     if espnet := _ESPNET.match(body):
         heads = [(espnet.end(), split_of(espnet["split"]))]
-    patterns = (_MARKED, _SPACED) if spaced else (_MARKED,)
-    for pattern in patterns:
+    if "[" in body or "|" in body or " / " in body:
+        for hit in SEVERAL.finditer(body, start):
+            out += several(hit, used)
+    patterns = [_SHARE] if "%)" in body else []
+    for pattern in (*patterns, _MARKED, *([_SPACED] if spaced else [])):
         for hit in pattern.finditer(body, start):
             a, b = hit.span("value")
             name = _trim(hit["name"])
             if not name or any(x < b and a < y for x, y in used) or _PLACE.fullmatch(f"{name} 1"):
+                continue
+            if name.lower() == "eta" and _DAYS.match(body, b):  # "ETA: 2 days, 3:10:05" is no number
                 continue
             used.append((a, b))
             split = split_of(name)
@@ -118,9 +167,29 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
     return out
 
 
+def several(hit: re.Match[str], used: list[tuple[int, int]]) -> list[Field]:
+    """The values of a list by their number; of "D(G(z)): 0.60 / 0.63" the first as the name says. `used` are the spans of
+    the line that are taken."""
+    group = next(name for name in ("listed", "bare", "pair") if hit[name])
+    begin = hit.start(group)
+    spans = [(begin + found.start(), begin + found.end()) for found in re.finditer(_EACH, hit[group])]
+    if any(a < y and x < b for a, b in spans for x, y in used) or _PLACE.fullmatch(f"{hit['name']} 1"):
+        return []
+    used.extend(spans)
+    name = _trim(hit["name"])
+    names = [name if i == 0 and group == "pair" else f"{name}[{i}]" for i in range(len(spans))]
+    split = split_of(name)
+    return [Field(names[i], a, b, "value", split=split) for i, (a, b) in enumerate(spans)]
+
+
 def of_batches(fields: list[Field]) -> list[Field]:
     """Scores without a split on the row of a batch are of training: batches of a validation are named as such."""
     return [replace(f, split="train") if _scores(f) else f for f in fields]
+
+
+def says_split(body: str) -> bool:
+    """Does the line begin by saying of which data its numbers are?"""
+    return _HEADING.match(body) is not None
 
 
 def _scores(spec: Field) -> bool:

@@ -228,9 +228,7 @@ def _close_epochs(stands: list[_Stand], first: int, length: float | None) -> Non
             s.clocks["step"] = (s.at - first + 1) * length
 
 
-def _stand_on(
-    stand: _Stand, first: int, per_epoch: float | None, bounded: bool, lengths: dict[float, float]
-) -> None:
+def _stand_on(stand: _Stand, first: int, per_epoch: float | None, bounded: bool, lengths: dict[float, float]) -> None:
     table = stand.table
     own: dict[ClockName, Floats] = {}
     for clock in _OWN:
@@ -253,7 +251,10 @@ def _stand_on(
         elif bounded:
             own["epoch"] = epoch - first + ticks / _bounds(epoch, ticks)
     elif ticks is not None and "step" not in own and (total := table.constants.get("bar_total", length)):
-        own["step"] = _laps(ticks, total) * total + ticks
+        laps = _laps(ticks, total)
+        own["step" if inner is not None else "sample"] = laps * total + ticks
+        if "bar_total" not in table.constants:
+            own.setdefault("epoch", laps + ticks / total)
     if stand.at is None:
         for clock in _OWN[:-1]:
             if clock in own:
@@ -332,9 +333,11 @@ def _take_place(stand: _Stand, anchors: Anchors, length: float | None) -> None:
 
 def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
     parts: dict[tuple[Any, ...], list[tuple[Ints, Floats, Floats, dict[ClockName, Floats]]]] = {}
+    of_batches = {(f.name, f.split) for s in stands if _inside(s.table) for f in s.table.fields if f.role == "value"}
     for stand in stands:
         assert stand.at is not None
         table = stand.table
+        whole = table.column("epoch") is not None and table.column("step") is None and not _inside(table)
         keep = np.ones(len(stand.lines), dtype=bool)
         ranks = table.column("rank")
         several = np.unique(ranks) if ranks is not None else np.empty(0)
@@ -345,10 +348,16 @@ def _points(stands: list[_Stand], file: str) -> tuple[Points, ...]:
             for rank in several if len(several) > 1 else [None]:
                 mask = keep if rank is None or ranks is None else keep & (ranks == rank)
                 who = None if rank is None else int(rank)
-                key = (spec.name, spec.split, spec.about, stand.clock, who, spec.window, spec.unit, table.last)
+                # "Epoch 9 Batch 100 Loss 0.52" and then "Epoch 9 Loss 0.51": the one of the epoch is another series.
+                window = spec.window or ("epoch" if whole and (spec.name, spec.split) in of_batches else None)
+                key = (spec.name, spec.split, spec.about, stand.clock, who, window, spec.unit, table.last)
                 clocks = {clock: track[mask] for clock, track in stand.clocks.items()}
                 parts.setdefault(key, []).append((stand.lines[mask], values[mask], stand.at[mask], clocks))
     return tuple(_joined(key, tuple(found), file) for key, found in parts.items())
+
+
+def _inside(table: Table) -> bool:
+    return table.column("inner") is not None or table.column("inner_sample") is not None
 
 
 def _joined(key: tuple[Any, ...], parts: tuple[Any, ...], file: str) -> Points:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.sources import Head
 from wheeltapper.sources._fields import field_of, pairs_of
 from wheeltapper.sources._log import read_log
+from wheeltapper.sources._pairs import SEVERAL, several
 from wheeltapper.sources._rows import Row
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
@@ -40,7 +42,14 @@ def explain(body: str, _line: int) -> Row | None:
     if head := _HEAD.match(body):
         fields = [field_of(head, "epoch", role="epoch"), field_of(head, "iters", role="inner_sample")]
         fields += [field_of(head, name, unit="s") for name in ("time", "data") if head[name]]
-        return Row((*fields, *pairs_of(_PAIR, body, head.end(), split="train", window="batch")))
+        used: list[tuple[int, int]] = []
+        lists = [
+            f for hit in SEVERAL.finditer(body, head.end()) for f in several(hit, used)
+        ]  # ComboGAN: one of each domain
+        pairs = pairs_of(_PAIR, body, head.end())
+        values = [*lists, *(f for f in pairs if not any(a < f.end and f.start < b for a, b in used))]
+        values = [replace(f, split="train", window="batch") for f in values]
+        return Row((*fields, *sorted(values, key=lambda f: f.start)))
     if found := _LR.match(body):
         return Row((field_of(found, "value", "learning rate"),))
     if found := _END.match(body):

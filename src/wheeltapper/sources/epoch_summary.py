@@ -15,7 +15,7 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._bars import bar_row
 from wheeltapper.sources._fields import field_of, has_rows
 from wheeltapper.sources._log import read_log
-from wheeltapper.sources._pairs import loose_pairs, of_batches, place_of
+from wheeltapper.sources._pairs import loose_pairs, of_batches, place_of, says_split
 from wheeltapper.sources._rows import Row
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import NUMBER, head_text
@@ -25,7 +25,7 @@ FORMAT = "epoch summary lines"
 LOOSE = True
 
 _EPOCH = re.compile(
-    r"^\W*(?:\w+ )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*"
+    r"^\W*(?:\w+ |end of )?(?:Epoch|EPOCH|epoch|Ep)s?\s*[:#]?\s*[\[(]?\s*(?P<epoch>\d+)\s*"
     r"(?:(?:/|of)\s*(?P<epochs>\d+))?\s*[\])]?"
 )
 _KERAS = re.compile(
@@ -33,12 +33,16 @@ _KERAS = re.compile(
 )
 _KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
 _BLOCK = re.compile(
-    r"^\W{0,40}(?!.*\b(?:batches|samples|images|set|size|steps|examples)\b)"
+    r"^\W{0,40}(?!.*\b(?:batches|samples|images|set(?! (?:loss|acc|error))|size|steps|examples)\b)"
     rf"(?:Train(?:ing)?|Val(?:id(?:ation)?)?|Test|Learning [Rr]ate|LR)\b[\w ]*\s*[:=]\s*{NUMBER}%?(?:\s*[|,;].*|\s+[-–]\s.*)?$"
 )
+# "3/16, train_loss: 0.65", "  Batch 100/500, Loss: 0.3" under the line of the epoch
+_BATCH = re.compile(r"^\s*(?:Batch\s*[:\[]?\s*)?\d+\s*/\s*\d+\]?\s*[,:|]", re.I)
+_RESULT = re.compile(r"loss|acc|error", re.I)
 _SURE = re.compile(
     r"^.{0,60}?Epoch \d+/\d+ \| .*(?:loss|acc|%)|^\s*\d+/\d+ (?:\[=+|━+).* - loss: "
-    r"|^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss", re.M | re.I
+    r"|^.{0,60}?Epoch\s*\[\d+/\d+\].*[Ll]oss",
+    re.M | re.I,
 )
 _LIKELY = re.compile(
     r"^.{0,60}?\bEpochs?\s*[:#]?\s*[\[(]?\d+(?:\s*(?:/|of)\s*\d+)?[\])]?\s*[:|,;\-–]?\s+\S*.*"
@@ -56,7 +60,18 @@ def sniff(head: Head) -> float:
 
 
 def read(path: Path, tail: Tail | None = None) -> list[Reading]:
-    return [read_log(path, FORMAT, explain, tail=tail)]
+    own = False  # has a row of this make come? The results of a test stand in logs of any
+
+    def noted(body: str, line: int) -> Row | None:
+        nonlocal own
+        row = explain(body, line)
+        own = own or (row is not None and any(f.role == "value" for f in row.fields))
+        return row or _results(body)
+
+    def after(reading: Reading) -> Reading:
+        return reading if own else replace(reading, points=())
+
+    return [read_log(path, FORMAT, noted, after=after, tail=tail)]
 
 
 def explain(body: str, _line: int) -> Row | None:
@@ -73,21 +88,41 @@ def explain(body: str, _line: int) -> Row | None:
         if "%|" in body and (bar := bar_row(body)):
             return bar
         place = place_of(body, head.start("epoch") - 12 if head.start("epoch") > 12 else 0)
-        place = [f for f in place if f.role in ("epoch", "total_epochs", "inner", "per_epoch", "step", "total_steps")]
+        place = [f for f in place if f.role != "value"]
         if not any(f.role == "epoch" for f in place):
             place = [field_of(head, "epoch", role="epoch")]
             if head["epochs"]:
                 place.append(field_of(head, "epochs", role="total_epochs"))
         fields = loose_pairs(body, head.end(), place)
-        inside = any(f.role in ("inner", "step") for f in place)
-        if any(f.role == "inner" for f in place):
+        inside = any(f.role in ("inner", "inner_sample", "step") for f in place)
+        if any(f.role in ("inner", "inner_sample") for f in place):
             fields = of_batches(fields)
         fields = [replace(f, window=f.window or (None if inside or f.split is None else "epoch")) for f in fields]
         if fields or len(body) < 60:
             return Row(tuple(sorted((*place, *fields), key=lambda f: f.start)))
         return None
+    if _BATCH.match(body) and (row := _batch(body)):
+        return row
     if _BLOCK.match(body):
         fields = loose_pairs(body, 0, [], spaced=False)
         fields = [replace(f, window=f.window or ("epoch" if f.split == "train" else None)) for f in fields]
         return Row(tuple(fields)) if fields else None
     return None
+
+
+def _results(body: str) -> Row | None:
+    """ "Test set: Average loss: 0.0505, Accuracy: 9833/10000 (98%)": a line that begins with the data it is about."""
+    if not says_split(body) or place_of(body):
+        return None
+    fields = loose_pairs(body, 0, [])
+    return Row(tuple(fields)) if any(_RESULT.search(f.name) for f in fields) else None
+
+
+def _batch(body: str) -> Row | None:
+    place = place_of(body)
+    fields = loose_pairs(body, 0, place, spaced=False)
+    if not any(f.role == "inner" for f in place) or not any(_RESULT.search(f.name) for f in fields):
+        return None
+    if any(f.split in ("val", "test") for f in fields):  # batches of a validation are no place in training
+        return None
+    return Row(tuple(sorted((*place, *of_batches(fields)), key=lambda f: f.start)))

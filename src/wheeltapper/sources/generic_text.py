@@ -52,7 +52,8 @@ KNOWN = (
 LEAST = 5  # lines of one shape; fewer may be talk
 LEAST_PLACED = 3  # "step 70: loss = 0.24" is no talk; twice it may still be "best at epoch 7, loss 0.24"
 _ON_STEPS = {"lr", "learning_rate", "speed", "ips", "batch_cost"}
-_LOSS = re.compile(r"value:(?:\w+[ _/])*loss$", re.I)
+_LOSS = re.compile(r"value:(?:\w+[ _/])*loss(?: \([\w ]+\))?(?:@\w+)?$", re.I)
+_HELD_OUT = re.compile(r"value:.*(?:loss|acc|accuracy|error)@(?:val|test)$", re.I)
 _NOT_LOGS = {
     ".py", ".md", ".json", ".jsonl", ".yaml", ".yml", ".csv", ".tsv", ".html", ".ipynb", ".sh", ".toml", ".xml",
     ".cfg", ".ini", ".js", ".c", ".h", ".cpp", ".cu", ".rst", ".tex", ".svg", ".css", ".slurm", ".sbatch", ".lock",
@@ -144,7 +145,7 @@ class _Shapes:
             self._rows.take_all(chunk.numbers, chunk.lines)
         count: Counter[tuple[str, ...]] = Counter()
         for table in self._rows.tables.values() if self._rows else ():
-            names = tuple(f"{f.role}:{f.name}" for f in table.fields if f.role not in ("time", "rank"))
+            names = tuple(_name(f) for f in table.fields if f.role not in ("time", "rank"))
             count[names] += len(table.lines)
         return {names for names, n in count.items() if n >= _least(names)}
 
@@ -152,6 +153,8 @@ class _Shapes:
 def _least(names: tuple[str, ...]) -> int:
     """How many lines of this shape make rows."""
     placed = any(name.startswith(("epoch:", "step:")) for name in names)
+    if any(_HELD_OUT.match(name) for name in names):  # "Test set: Average loss: 0.05": written once an epoch
+        return LEAST_PLACED
     if not placed or not any(_LOSS.match(name) for name in names):
         return LEAST
     return 1 if "value:learning_rate" in names or "value:lr" in names else LEAST_PLACED
@@ -159,7 +162,11 @@ def _least(names: tuple[str, ...]) -> int:
 
 def _names(row: Row) -> tuple[str, ...]:
     constant = ("per_epoch", "total_steps", "total_epochs", "bar_total")
-    return tuple(f"{f.role}:{f.name}" for f in row.fields if f.role not in constant)
+    return tuple(_name(f) for f in row.fields if f.role not in constant)
+
+
+def _name(f: Field) -> str:
+    return f"{f.role}:{f.name}" + (f"@{f.split}" if f.split in ("val", "test") else "")
 
 
 def explain(body: str, _line: int) -> Row | None:
