@@ -121,6 +121,7 @@ def test_the_score_of_a_map_is_no_mean_average_precision() -> None:
 
 def test_a_score_of_something_else_than_an_episode_is_no_return() -> None:
     assert meaning_of("sample_q_score").better == "unknown"
+    assert meaning_of("return code").quantity is None
     for name in ("avg_score", "average reward score", "Episode Score", "mean score"):
         assert meaning_of(name).quantity == "return", name
 

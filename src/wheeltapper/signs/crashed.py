@@ -10,7 +10,7 @@ The run did not end by itself; the last checkpoint may be older than the last lo
 Exact: the log says so, no value is logged more than a few lines after it, and no later file goes on
 from there. Dying is no illness of the
 training (a watch), unless the training itself raised the error: a schedule stepped past its end, a loss
-that is not finite, a loss scale at its floor. A job that was cancelled was stopped by hand.
+that is not finite, a loss scale at its floor; or that it died within its first 500 lines, before any row, epoch or step. A job that was cancelled was stopped by hand.
 The verdict is about what was learned, so such a run may be sound; the first screen then says "Sound, but
 crashed", with what ended it and how to go on.
 
@@ -38,6 +38,7 @@ LIVE = True
 FAILED = re.compile(
     r"Tried to step \d+ times|(NaN|Inf|nan|inf)[^\n]{0,20}(loss|grad)|loss scale already at minimum|FloatingPointError|gradient explo"
 )
+BEGINNING = 500  # lines: an echo of the settings and of the model; a log that goes on much longer had rows
 
 
 def look(run: Run) -> Answer:
@@ -51,7 +52,11 @@ def look(run: Run) -> Answer:
     what = "ran out of memory" if last.kind == "oom" else "crashed"
     if by_hand(last):
         what = "was stopped by hand"
-    trained = any(len(s) for s in run.series.values() if s.quantity == "loss")
+    if "TIME LIMIT" in last.text:
+        what = "was stopped at its time limit"
+    trained = any(len(s) for s in run.series.values() if s.better in ("up", "down"))
+    # Rows that were not understood: the log goes on for long, or stands at an epoch or a step.
+    trained = trained or last.line > BEGINNING or (last.at or 0.0) > 1
     when = "" if trained else " before the first training row"
     return Finding(
         id=ID,
@@ -69,4 +74,10 @@ CASES = {
     "finding": {"train/loss": [1.0, 0.9, 0.8], "events": [("crash", "ValueError: Tried to step 37501 times", 3)]},
     "clear": {"train/loss": [1.0, 0.9, 0.8]},
     "near miss": {"train/loss": [1.0] * 30, "events": [("crash", "caught", 3)], "expect": "clear"},
+    "before any row": {"lr": [0.1, 0.1], "events": [("crash", "OSError: [Errno 2] no such file", 2)], "expect": "ill"},
+    "a score is a row": {
+        "val/accuracy": [0.1, 0.2, 0.3],
+        "events": [("crash", "ValueError: shape 3 is not 4", 3)],
+        "expect": "watch",
+    },
 }
