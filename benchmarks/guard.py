@@ -45,6 +45,7 @@ import torch
 from guard_models import Training
 
 from wheeltapper.guard import Guard
+from wheeltapper.guard.native import BUILD
 
 SEGMENT = 2  # steps
 CORES = 6  # the main thread, autograd's, the driver's
@@ -274,13 +275,13 @@ def measure(t: Training, seconds: float, others: bool, raw: dict[str, Any]) -> d
     arm = watched.arm
     segment(t, arm, 4)
     found: dict[str, Any] = {"failed": {}, "over": {}}
-    mine = raw["guard"] = pairs(t, arm, (0.5 if others else 0.65) * seconds, 24, rng)
+    mine = raw["guard"] = pairs(t, arm, (0.5 if others else 0.8) * seconds, 24, rng)
     found["plain_ms"] = 1000 * statistics.median(v for a, _ in mine for v in a)
     found["over"]["guard"] = over(mine)
-    control = raw["control"] = pairs(t, lambda: plain(t), (0.15 if others else 0.2) * seconds, 24, rng)
+    control = raw["control"] = pairs(t, lambda: plain(t), (0.15 if others else 0.1) * seconds, 24, rng)
     found["over"]["plain again"] = over(control)
     guard.every = SEGMENT  # one look a segment
-    looks = raw["looks"] = pairs(t, arm, 0.15 * seconds, 16, rng)
+    looks = raw["looks"] = pairs(t, arm, (0.15 if others else 0.1) * seconds, 16, rng)
     more = [statistics.median(sum(b) - sum(a) for a, b in found_) for found_ in (looks, mine)]
     cost = more[0] - more[1]  # of one look
     found["look_ms"] = 1000 * cost
@@ -518,9 +519,12 @@ def main() -> None:
     if args.device == "cpu":
         torch.set_num_threads(1)
     deadline = time.perf_counter() + args.budget
+    if args.device == "cuda":
+        BUILD.wait(60)
     plans = [(name, compiled) for compiled in modes for name in args.models.split(",")]
     where = torch.cuda.get_device_name() if args.device == "cuda" else platform.processor() or platform.machine()
     results: dict[str, Any] = {"device": where, "torch": torch.__version__, "segment": SEGMENT, "configurations": {}}
+    results["in C++"] = BUILD.library is not None
     raw: dict[str, Any] = {}
     weight = {False: 1.0, True: 1.6}  # compiling takes most of a minute
     for k, (name, compiled) in enumerate(plans):

@@ -4,6 +4,7 @@ computed in numpy, so that all of the host's side is tried where there is no GPU
 from __future__ import annotations
 
 import ctypes
+import traceback
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from wheeltapper.guard import fused, kernel
 from wheeltapper.guard.outbox import LIMIT
 from wheeltapper.guard.straight import Straight
 
+ARGUMENTS = 24  # of the kernel
 DTYPES = {kind: dtype for dtype, kind in kernel.KINDS.items()}
 
 
@@ -35,10 +37,17 @@ class Driver:
         self.launched = 0
         self.busy = False
         self._marks: list[tuple[int, float]] = []
+        pointer, whole = ctypes.c_void_p, ctypes.c_uint
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[whole] * 7, pointer, pointer, pointer)
+        self.cuLaunchKernel = kind(self.launch)  # as a function of C, for the guard's part in C++
 
-    def cuLaunchKernel(self, _function: Any, blocks: int, *rest: Any) -> int:
-        self.launched += 1
-        self.step(blocks, list(rest[7]))
+    def launch(self, _function: Any, blocks: int, *rest: Any) -> int:
+        try:
+            self.launched += 1
+            self.step(blocks, list((ctypes.c_void_p * ARGUMENTS).from_address(rest[7])))
+        except Exception:  # which C would not see
+            traceback.print_exc()
+            return 1
         return 0
 
     @staticmethod
@@ -149,6 +158,7 @@ def on_the_cpu(monkeypatch: Any) -> Driver:
     """From now on guards on a CPU measure by the kernel, acted out."""
     kernels = Kernels()
     monkeypatch.setattr(fused.Fused, "_start", lambda _, launch: launch(0))
+    monkeypatch.setattr(fused.Fused, "stream", lambda _: 0)
     monkeypatch.setattr(fused, "build", lambda *args: fused.Fused(kernels, *args))
     return kernels.driver
 

@@ -78,7 +78,7 @@ class Fused:
         fit(params, self._kinds, self.device)
         self._alike: Callable[..., bool] | None = None
         self._tries = 4
-        self._now: list[int] = []
+        self.now: list[int] = []
         self._index = self.device.index if self.device.type == "cuda" else -1
         pieces: list[tuple[int, int, int, int, int]] = []
         first, ends = [0], []
@@ -106,7 +106,8 @@ class Fused:
         self._goal = self._ended[0]
         self._into, self._back, self._mark = word(0), word(0), ctypes.c_float(0)
         self._scalars = [word(0) for _ in range(head - 2)]
-        self._tables: list[Any] = []
+        self.loss = self._scalars[0]
+        self._aimed = False
         self._spans = [(a, b - a) for a, b in pairwise([0, *ends])]
         self._summed = sum(a < b for a, b in pairwise(first))  # tensors that have pieces
         self._tables = [Addresses() for _ in self._spans]
@@ -125,7 +126,7 @@ class Fused:
             args += [first, squares, ended, *self._ended, self._into, self._back, self._mark, *self._scalars]
             return Launch(self.kernels, parts, args)
 
-        self._launches = [launch(t, *span) for t, span in zip(self._tables, self._spans, strict=True) if span[1]]
+        self.launches = [launch(t, *span) for t, span in zip(self._tables, self._spans, strict=True) if span[1]]
         self._tail = launch(self._tables[0], 0, 0)
         return self.moves
 
@@ -145,11 +146,11 @@ class Fused:
         except TypeError:  # one is None
             self._place_some(grads)
             return
-        if now == self._now:
+        if now == self.now:
             return
         # A gradient lies in memory as its parameter does, unless somebody put it there.
         if self._alike is None or not self._alike(*grads):
-            self._now = []
+            self.now = []
             if not alike(grads, self._kinds, self._strides, self._index):
                 fit(grads, self._kinds, self.device)
                 self._strides = list(map(STRIDE, grads))  # a dimension of one may have any
@@ -173,7 +174,7 @@ class Fused:
         for k, table in enumerate(self._tables):
             part = packed[8 * TABLE * k : 8 * TABLE * (k + 1)]
             ctypes.memmove(table, part, len(part))
-        self._now = now
+        self.now = now
 
     def gradients(self, grads: list[Any]) -> None:
         """Sum the squares of these gradients; None where there is none. Raises for such as the kernel cannot read."""
@@ -194,20 +195,36 @@ class Fused:
     ) -> None:
         """Launch: sum the gradients that were placed, compare the sample of the weights and keep it, write a row, and the
         move to a row which may be another one, with its mark. `scalars` are float32 on the device, or None."""
+        self._aimed = False
         for place, scalar in zip(self._scalars, scalars, strict=True):
             place.value = 0 if scalar is None else scalar.data_ptr()
         sampled = len(self.moves) if moved else 0
         self.moves.sampled.value, self._into.value, self._back.value, self._mark.value = sampled, row, back, mark
-        if not summed or not self._launches:
+        if not summed or not self.launches:
             self._tail.blocks = self._goal.value = sampled or 1
             self._start(self._tail)
             return
         self._goal.value = self._summed + sampled
-        *others, last = self._launches
+        *others, last = self.launches
         for launch in others:
             self._start(launch)
         last.blocks = last.args[4].value + sampled
         self._start(last)
+
+    def aim(self, row: int, back: int, mark: float) -> None:
+        """As `go(True, True, ...)`, for one who places the gradients and the loss and launches himself."""
+        if not self._aimed:
+            for cell in self._scalars:
+                cell.value = 0
+            self.moves.sampled.value = len(self.moves)
+            self._goal.value = self._summed + len(self.moves)
+            self._aimed, self.now = True, []
+        self._into.value, self._back.value, self._mark.value = row, back, mark
+
+    def stream(self) -> int | None:
+        """The current stream; None if another device is the current one."""
+        index, of = self._index, torch._C
+        return of._cuda_getCurrentRawStream(index) if of._cuda_getDevice() == index else None
 
     def slot(self, outbox: Outbox, at: int) -> int:
         """Where the device finds a row of the host's pinned memory."""
@@ -289,10 +306,10 @@ class Moves:
     def __init__(self, fused: Fused, params: Sequence[Any], layout: Layout | None) -> None:
         order = layout.order if layout is not None else []
         self._fused = fused
-        self._params = [params[i] for i in order]
-        self._kinds = [p.dtype for p in self._params]
-        self._sizes = [p.numel() for p in self._params]
-        self._at: list[int] = []
+        self.params = [params[i] for i in order]
+        self._kinds = [p.dtype for p in self.params]
+        self._sizes = [p.numel() for p in self.params]
+        self.at: list[int] = []
         self.versions: list[int] = []  # of the weights when the sample was taken, or since which nobody else wrote
         self._rows = np.zeros(max(len(order), 1), dtype=SAMPLES)
         at = 0
@@ -311,11 +328,11 @@ class Moves:
         self.args = [*map(address, self._held), self.sampled]
 
     def __len__(self) -> int:
-        return len(self._params)
+        return len(self.params)
 
     def read(self) -> list[int]:
         """How often each of the weights was written to: by an optimizer, `load_state_dict`, any change in place."""
-        return list(map(VERSION, self._params))
+        return list(map(VERSION, self.params))
 
     def before(self) -> None:
         """Before a step: take the sample, unless nobody wrote to the weights since the last one."""
@@ -326,17 +343,17 @@ class Moves:
 
     def _place(self) -> bool:
         """Where the weights lie now. If they are of another kind too, the next look makes the sample anew."""
-        now = list(map(ADDRESS, self._params))
-        if now == self._at:
+        now = list(map(ADDRESS, self.params))
+        if now == self.at:
             return True
-        self.versions, self._at = [], []
+        self.versions, self.at = [], []
         try:
-            fit(self._params, self._kinds, self._fused.device)
+            fit(self.params, self._kinds, self._fused.device)
         except Unfit:
             return False
-        if [p.numel() for p in self._params] != self._sizes:
+        if [p.numel() for p in self.params] != self._sizes:
             return False
-        self._at = now
+        self.at = now
         self._rows["data"][: len(now)] = now
         self._held[0] = uploaded(self._rows, self._fused.device)
         self.args[0].value = self._held[0].data_ptr()
@@ -351,7 +368,7 @@ class Moves:
 
     def there(self) -> bool:
         """Whether the weights still lie where they did: an address that was left must not be read."""
-        if self._at and list(map(ADDRESS, self._params)) == self._at:
+        if self.at and list(map(ADDRESS, self.params)) == self.at:
             return True
-        self.versions, self._at = [], []
+        self.versions, self.at = [], []
         return False

@@ -207,11 +207,11 @@ class Launch:
     def __init__(self, kernels: Kernels, blocks: int, args: list[Any]) -> None:
         self.args = args
         self.blocks = blocks
-        self._call, self._function = kernels.driver.cuLaunchKernel, kernels.function
-        self._pointers = (ctypes.c_void_p * len(args))(*map(ctypes.addressof, args))
+        self.call, self.function = kernels.driver.cuLaunchKernel, kernels.function
+        self.pointers = (ctypes.c_void_p * len(args))(*map(ctypes.addressof, args))
 
     def __call__(self, stream: int) -> None:
-        code = self._call(self._function, self.blocks, 1, 1, THREADS, 1, 1, 0, stream, self._pointers, None)
+        code = self.call(self.function, self.blocks, 1, 1, THREADS, 1, 1, 0, stream, self.pointers, None)
         if code:
             check(code, "a launch")
 

@@ -91,6 +91,11 @@ class Outbox:
         self._waiting.append((self._ring[at], mark, what))
         return at, mark
 
+    def untake(self) -> None:
+        """Nothing was written to the one taken last."""
+        self._waiting.pop()
+        self._sent -= 1
+
     def _next(self) -> int:
         # No more than LIMIT are on their way, so the one taken now has been read.
         at = self._sent % LIMIT
