@@ -399,3 +399,15 @@ def test_each_domain_of_a_cyclegan_list_is_a_series(tmp_path: Path) -> None:
     assert run.series["train/gan_d.1"].values.tolist() == [0.21, 0.22, 0.23, 0.24]
     assert run.series["train/gan_g.0"].values.tolist() == [1.11, 1.12, 1.13, 1.14]
     assert run.series["Cyc[1]"].values.tolist() == [0.6] * 4
+
+
+def test_the_word_before_the_epoch_says_whose_values_follow(tmp_path: Path) -> None:
+    rows = []
+    for epoch in range(6):
+        rows += [f"TRAIN in epoch {epoch} , step {step}, loss = {2 - 0.1 * epoch}" for step in (0, 50)]
+        rows.append(f"TEST in epoch{epoch}, loss = {2 + 0.1 * epoch}, acc = {44.5 + epoch}%")
+    run = run_of(tmp_path, "\n".join(rows))
+    assert run.series["test/loss"].values[-1] == 2.5
+    assert run.series["test/accuracy"].values[-1] == 49.5
+    assert len(run.series["train/loss"]) == 12
+    assert [f.split for f in loose_pairs("Validation epoch 3: loss 0.31 train_loss 0.28", 0, [])] == ["val", "train"]

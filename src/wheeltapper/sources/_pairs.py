@@ -59,6 +59,8 @@ _HEADING = re.compile(
     r"|\[(?P<boxed>(?i:train|valid|val|test|eval))\](?= [A-Za-z_])"
     r"|Saving dict for global step \d+:\s+(?P<saved>)"  # an Estimator's evaluation
 )
+# "TEST in epoch 24, loss = 3.64", "Validation epoch 3: acc 0.5": the word before the epoch says whose values follow.
+_IN_EPOCH = re.compile(r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?))(?: (?i:in))? (?i:epoch)(?=[\s:#\d])")
 SCORE = re.compile(r"(?:^|[_ /])(?:m?iou|dice|f1|precision|recall|auc|psnr|ssim|acc|accuracy|top\d|ppl|perplexity)(?:$|[_ /])", re.I)
 _DAYS = re.compile(r"\s*(?:days?\b|:\d)")
 _VERBS = ("is", "was", "of", "at")
@@ -133,6 +135,8 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
     out: list[Field] = []
     section: str | None = None
     heads = [(hit.end(), split_of(hit["split"] or hit["boxed"] or "val")) for hit in _HEADING.finditer(body)]
+    if not heads and (lead := _IN_EPOCH.match(body, start)):
+        heads = [(lead.end(), split_of(lead["split"]))]
     if espnet := _ESPNET.match(body):
         heads = [(espnet.end(), split_of(espnet["split"]))]
     if "[" in body or "|" in body or " / " in body:
