@@ -76,6 +76,10 @@ def test_terminal_first_screen_fits_a_screen() -> None:
 def test_terminal_keeps_any_width(width: int) -> None:
     text = terminal(sample_diagnosis(), width=width)
     assert max(len(line) for line in text.splitlines()) <= width
+    flat = " ".join(text.split())
+    for curve in view_of(sample_diagnosis()).curves:
+        assert curve.picture in flat, "no curve is cut"
+        assert curve.numbers in flat
 
 
 def test_a_pipe_gets_no_escape_codes() -> None:

@@ -10,9 +10,10 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import IO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -26,6 +27,7 @@ SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
 SEVERITY = {"ill": ("✗", "red"), "watch": ("!", "yellow"), "note": ("·", "dim")}
 MOST_EVIDENCE = 6
 MOST_NOTES = 12
+NARROW = 64  # columns: a name, a curve and its numbers need that many
 MOST_FULL = 3  # above this many runs, one line each
 
 
@@ -106,11 +108,33 @@ def first_screen(view: RunView) -> RenderableType:
         if view.best.why:
             parts.append(indented(Text(view.best.why, style="dim")))
     if view.curves:
-        parts += [Text(""), curve_table(view.curves)]
+        parts += [Text(""), curve_lines(view.curves)]
     return Group(*parts)
 
 
-def curve_table(curves: Iterable[CurveLine]) -> Table:
+@dataclass(frozen=True, slots=True)
+class ByWidth:
+    """Columns where they fit, else one thing under the other: half a curve, or half a number, would be a wrong one."""
+
+    wide: RenderableType
+    narrow: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.wide if options.max_width >= NARROW else self.narrow
+
+
+def curve_lines(curves: Sequence[CurveLine]) -> RenderableType:
+    stacked = [
+        Group(
+            Text.assemble((curve.name, "bold"), f" {curve.better}"),
+            indented(Group(Text(curve.picture, style="cyan"), Text(curve.numbers))),
+        )
+        for curve in curves
+    ]
+    return ByWidth(_curve_table(curves), Group(*stacked))
+
+
+def _curve_table(curves: Iterable[CurveLine]) -> Table:
     table = plain_table()
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=26)
     table.add_column(no_wrap=True)
@@ -209,7 +233,11 @@ def _rows(rows: Iterable[Row], *, named_by_value: bool = False) -> RenderableTyp
     return Group(*parts)
 
 
-def fact_table(facts: Iterable[Row]) -> Table:
+def fact_table(facts: Sequence[Row]) -> RenderableType:
+    return ByWidth(_fact_table(facts), _rows(facts))
+
+
+def _fact_table(facts: Iterable[Row]) -> Table:
     table = plain_table()
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
     table.add_column(overflow="fold")

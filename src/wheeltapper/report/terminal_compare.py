@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from wheeltapper.diagnosis.compare import Comparison, CurvePair, Difference
 from wheeltapper.report.spark import spark
-from wheeltapper.report.terminal import heading_rule, listed, plain_table, put
+from wheeltapper.report.terminal import ByWidth, heading_rule, indented, listed, plain_table, put
 from wheeltapper.report.text import clean, num, plural
 from wheeltapper.report.view import base_of, nearer, value_words
 from wheeltapper.run.model import Series
@@ -48,6 +48,7 @@ def print_comparison(comparison: Comparison, out: Console) -> None:
 
 
 def _differences(rows: Iterable[Difference], base_a: str, base_b: str) -> RenderableType:
+    stacked: list[RenderableType] = []
     table = plain_table()
     table.show_header = True
     table.header_style = "dim"
@@ -59,7 +60,9 @@ def _differences(rows: Iterable[Difference], base_a: str, base_b: str) -> Render
         places = dict.fromkeys(nearer(clean(place, 300), base) for place, base in both if place is not None)
         cells = (clean(row.name, 60), _with_unit(row.a, row.unit_a), _with_unit(row.b, row.unit_b), ", ".join(places))
         table.add_row(Text(cells[0], style="bold"), Text(cells[1]), Text(cells[2]), Text(cells[3], style="dim"))
-    return table
+        under = (Text(f"A  {cells[1]}"), Text(f"B  {cells[2]}"), Text(cells[3], style="dim"))
+        stacked += [Text(cells[0], style="bold"), indented(Group(*under))]
+    return ByWidth(table, Group(*stacked))
 
 
 def _with_unit(value: Any, unit: str | None) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from wheeltapper.finding import Place
-from wheeltapper.report.terminal import fact_table, heading_rule, listed, most, plain_table, put
+from wheeltapper.report.terminal import ByWidth, curve_lines, fact_table, heading_rule, listed, most, plain_table, put
 from wheeltapper.report.text import clean, num, plural, position, size
 from wheeltapper.report.view import base_of, curve_line, facts_of, nearer, notes_of, unit_words
-from wheeltapper.run.model import Run, Series
+from wheeltapper.run.model import Checkpoint, Run, Series
+from wheeltapper.sources.record import ClockName
 
 MOST_SERIES = 40
 MOST_ROWS = 15
@@ -97,9 +98,9 @@ def _series_table(run: Run, everything: bool, width: int) -> RenderableType:
         table.add_column(title, no_wrap=True, justify="right" if right else "left", style=style)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    if len(rows) > len(shown):
-        table.add_row(Text(f"and {len(rows) - len(shown):,} more: --all", style="dim"))
-    return table
+    more = [Text(f"and {len(rows) - len(shown):,} more: --all", style="dim")] if len(rows) > len(shown) else []
+    narrow = curve_lines([curve_line(series) for series in shown])
+    return Group(ByWidth(table, narrow), *more)
 
 
 def _three(series: Series) -> tuple[str, str, str]:
@@ -146,32 +147,36 @@ def _config_line(file: str, form: str, leaves: int, problems: tuple[str, ...]) -
 
 
 def _checkpoints(run: Run, limit: int) -> RenderableType:
+    base = base_of(run)
+    rows = [tuple(nearer(cell, base) for cell in _checkpoint(c)) for c in run.checkpoints[:limit]]
     table = plain_table()
-    for _ in range(4):
+    # Names of one folder differ at their end: only long ones are folded.
+    table.add_column(overflow="fold", no_wrap=max(len(row[0]) for row in rows) <= 36)
+    for _ in range(3):
         table.add_column(overflow="fold")
-    for c in run.checkpoints[:limit]:
-        at = (
-            position(c.step, "step")
-            if c.step is not None
-            else position(c.epoch, "epoch")
-            if c.epoch is not None
-            else ""
-        )
-        state = size(c.size) if c.exists else "not on disk"
-        about = [", ".join(clean(k, 20) for k in c.kinds)]
-        if c.metric is not None:
-            about.append(f"{clean(c.metric[0], 40)} = {num(c.metric[1])}")
-        if c.note:
-            about.append(clean(c.note, 120))
-        table.add_row(
-            Text(nearer(clean(c.path, 200), base_of(run))),
-            Text(at),
-            Text(state),
-            Text("; ".join(a for a in about if a)),
-        )
-    if len(run.checkpoints) > limit:
-        table.add_row(Text(f"and {len(run.checkpoints) - limit:,} more: --all", style="dim"))
-    return table
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    left = len(run.checkpoints) - limit
+    more = [Text(f"and {left:,} more: --all", style="dim")] if left > 0 else []
+    narrow = listed("•", ["; ".join(filter(None, row)) for row in rows])
+    return Group(ByWidth(table, narrow), *more)
+
+
+def _checkpoint(c: Checkpoint) -> tuple[str, str, str, str]:
+    """Name, position, state on disk, and what is known of its content."""
+    clock: ClockName = "epoch" if c.step is None else "step"
+    at = c.epoch if c.step is None else c.step
+    about = [", ".join(clean(k, 20) for k in c.kinds)]
+    if c.metric is not None:
+        about.append(f"{clean(c.metric[0], 40)} = {num(c.metric[1])}")
+    if c.note:
+        about.append(clean(c.note, 200))
+    return (
+        clean(c.path, 200),
+        "" if at is None else position(at, clock),
+        size(c.size) if c.exists else "not on disk",
+        "; ".join(filter(None, about)),
+    )
 
 
 def _events(run: Run) -> list[str]:

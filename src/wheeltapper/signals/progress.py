@@ -68,7 +68,7 @@ def progress(run: Run, knobs: Knobs | None = None) -> Progress:
         return Progress(fatal if crash else "unknown", None, None, None, "the record gives no position", crash)
     clock = "step" if "step" in ends else next(iter(ends))
     state = fatal if crash else "finished" if said_end else "unknown"
-    text = f"the record reaches {clock} {ends[clock]:g}; the planned length is not known"
+    text = f"the record reaches {clock} {round(ends[clock], 2):,.10g}; the planned length is not known"
     return Progress(state, clock, ends[clock], None, text, crash)
 
 
