@@ -42,7 +42,7 @@ from wheeltapper.signals.statistics import noise_of
 
 ID = "batch-norm-small-batch"
 AREA = "batch"
-EXPLAINS = ("train-val-gap", "val-spike", "oscillating", "at-chance", "declined-after-peak")
+EXPLAINS = ("train-val-gap", "val-spike", "val-swings", "oscillating", "at-chance", "declined-after-peak")
 PRIOR = -3.5
 TRIAL = "evaluate one checkpoint before and after recomputing its statistics on 200 training batches"
 

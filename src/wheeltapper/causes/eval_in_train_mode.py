@@ -33,7 +33,7 @@ from wheeltapper.finding import Evidence, Remedy
 
 ID = "eval-in-train-mode"
 AREA = "evaluation"
-EXPLAINS = ("train-val-gap", "oscillating", "val-spike", "val-left-behind")
+EXPLAINS = ("train-val-gap", "oscillating", "val-spike", "val-swings", "val-left-behind")
 PRIOR = -5.0  # only the code can show it
 TRIAL = "evaluate the last checkpoint in both modes on the same items: minutes, and it decides"
 

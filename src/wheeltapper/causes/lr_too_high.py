@@ -62,6 +62,7 @@ EXPLAINS = (
     "declined-after-peak",
     "grad-norm-growth",
     "slow-rise",
+    "val-swings",
 )
 PRIOR = 0.0
 TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same data and seed, five of each"

@@ -40,7 +40,7 @@ from wheeltapper.simulate.plan import Plan
 
 ID = "schedule-never-decays"
 AREA = "schedule"
-EXPLAINS = ("plateau", "oscillating", "slow-rise", "lr-off-plan")
+EXPLAINS = ("plateau", "oscillating", "slow-rise", "lr-off-plan", "val-swings")
 PRIOR = -3.0
 TRIAL = "fork from the last checkpoint with a tenth of the rate: the loss must fall at once"
 

@@ -175,6 +175,83 @@ def fall_from_best(bad: Floats) -> Fall | None:
     return Fall(best, int(good[best_index]), last, first, drop, gain, share, p, int(good[onset]), noise.sigma)
 
 
+def lag_noise(x: Floats) -> Noise:
+    """Sigma and lag-1 correlation from the differences at lags 1, 2, 4, ... up to an eighth of the series.
+
+    Var(x[t+h] - x[t]) = 2 sigma^2 (1 - rho^h): a series that wanders slowly shows its spread at long lags only, where a
+    running median would have taken it for a trend. A level that changes once touches few of the differences.
+    """
+    base = noise_of(x)
+    var = [base.sigma**2]
+    for h in (1, 2, 4, 8, 16):
+        if h <= max(1, len(x) // 8):
+            steps = x[h:] - x[:-h]
+            var.append((MAD * float(np.median(np.abs(steps - np.median(steps))))) ** 2 / 2)
+    most = max(var)
+    rho = 1.0 - var[1] / most if most > 0 and len(var) > 1 else 0.0
+    return Noise(math.sqrt(most), float(np.clip(max(rho, base.rho), 0.0, 0.95)))
+
+
+@lru_cache(maxsize=256)
+def _flat_blocks(n: int, rho10: int, k: int, draws: int = 1000) -> Floats:
+    """Distribution of (mean of the last k - best mean of k successive ones before) / sigma for a flat AR(1) series."""
+    rng = np.random.default_rng(n * 1000 + rho10 * 10 + k)
+    rho = rho10 / 10
+    shocks = rng.standard_normal((draws, n)) * math.sqrt(1 - rho * rho)
+    x = np.empty_like(shocks)
+    x[:, 0] = rng.standard_normal(draws)
+    for i in range(1, n):
+        x[:, i] = rho * x[:, i - 1] + shocks[:, i]
+    sums = np.concatenate([np.zeros((draws, 1)), np.cumsum(x, axis=1)], axis=1)
+    means = (sums[:, k:] - sums[:, :-k]) / k
+    return np.sort(means[:, -1] - means[:, : n - 2 * k + 1].min(axis=1))
+
+
+SHARED = 40  # values: with fewer, slow wandering cannot be told from a fall (20 values at rho 0.6: 1 in 10)
+BACK = 0.25  # of the fall: a series that was worse in between by more than this is on its way back, or wanders
+MEDIANS = 1.25  # the spread of a median of normal values against that of their mean
+
+
+def sustained_fall(bad: Floats) -> Fall | None:
+    """A fall that many neighbouring values share: the median of the last k against the best median of k successive ones
+    before it, for a tenth, a fifth and a third of the series.
+
+    Single values may scatter so widely that none of them proves a fall, and all of them together do. The noise is that of
+    `lag_noise`, the null a flat AR(1) series of the same length, with the best block picked in it as here; p is multiplied by
+    the number of lengths tried. None: too short, or the last block is not nearly the worst since the best.
+    """
+    fall = fall_from_best(bad)
+    good = np.flatnonzero(np.isfinite(bad))
+    if fall is None or len(good) < SHARED:
+        return None
+    middles, x = block_medians(bad[good], 200)
+    n = len(x)
+    noise = lag_noise(x[n // 4 :])  # the first descent is no noise
+    found: list[tuple[float, float, float, int, int]] = []
+    sizes = sorted({size for size in (n // 10, n // 5, n // 3) if size >= 3})
+    for k in sizes:
+        levels = np.median(np.lib.stride_tricks.sliding_window_view(x, k), axis=1)
+        spot = int(np.argmin(levels[: n - 2 * k + 1]))
+        drop = float(levels[-1] - levels[spot])
+        if drop <= 0 or float(levels[spot:].max() - levels[-1]) > BACK * drop:
+            continue
+        null = _flat_blocks(n, math.ceil(min(noise.rho, 0.9) * 10 - 1e-9), k)
+        z = drop / max(MEDIANS * noise.sigma, 1e-12 * max(abs(fall.best), abs(fall.last), 1e-300))
+        p = float(np.mean(null >= z))
+        if p <= 0.01:  # beyond what was drawn the normal tail takes over, anchored at the 99th percentile
+            p = 0.5 * math.erfc((2.326 + (z - float(np.quantile(null, 0.99))) / float(null.std())) / math.sqrt(2))
+        found.append((p, float(levels[spot]), float(levels[-1]), spot, k))
+    if not found:
+        return None
+    p, best, last, spot, k = min(found)
+    gain, drop = fall.first - best, last - best
+    at = int(good[round(float(middles[min(spot + k // 2, n - 1)]))])
+    left = int(good[round(float(middles[min(spot + k, n - 1)]))])
+    share = drop / gain if gain > 0 else math.inf
+    p = max(min(1.0, p * len(sizes)), 1e-300)
+    return Fall(best, at, last, fall.first, drop, gain, share, p, left, noise.sigma)
+
+
 def _onset(x: Floats, best_index: int, best: float, drop: float, sigma: float) -> tuple[int, int]:
     """Where the fall began, and where the best was.
 

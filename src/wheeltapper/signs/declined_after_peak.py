@@ -9,7 +9,9 @@ The last checkpoint is not the one to keep, and training on makes it worse.
 ## How it decides
 "Two sigma below the best" is the median state of a healthy plateau, and patience rules fire on every flat
 curve, so the fall is tested against a flat series of the same length, noise and autocorrelation, corrected
-for having picked the best (p < 1e-3, divided by the number of series looked at). Size matters too: at least
+for having picked the best (p < 1e-3, divided by the number of series looked at). Where single evaluations scatter
+too widely for that, the last tenth, fifth or third of them is held against the best stretch of the same length, with a
+noise that counts slow wandering as noise; it must end nearly at its worst since. Size matters too: at least
 5 % of what had been gained, and at least two points of a share or 3 % of another score (a run that starts
 from pretrained weights gains little, and loses half of it by chance). From 15 % of the gain it makes the
 run ill, and so does a validation loss 10 % above its best while the training loss fell by another third; when the other validation scores hold a decent level (a share above 30 %) a rising loss stays a
@@ -41,7 +43,7 @@ import numpy as np
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import SUPPORTING, Task, speaks, worth_acting
-from wheeltapper.signals.statistics import Fall, badness, fall_from_best
+from wheeltapper.signals.statistics import Fall, badness, fall_from_best, sustained_fall
 from wheeltapper.signs import seen, share, where
 
 ID = "declined-after-peak"
@@ -69,6 +71,7 @@ def look(
     falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
+    falls = [(s, f if f.p < P / len(falls) else _shared(s, f, P / len(falls))) for s, f in falls]
     runaway = {s.name for s, _ in falls if _runs_away(s, train_loss)}
     fallen = [
         (s, f)
@@ -77,7 +80,8 @@ def look(
     ]
     if not fallen:
         return Clear("no validation score fell below its best by more than noise and selection explain")
-    held = [s for s, f in falls if s.quantity != "loss" and _size(s, f) < NOTABLE and f.gain > 3 * f.sigma]
+    # A fall that noise and the choice of the best give more often than not is none.
+    held = [s for s, f in falls if s.quantity != "loss" and (_size(s, f) < NOTABLE or f.p > 0.5) and f.gain > 3 * f.sigma]
     out = []
     told = speaks([(s, f.drop) for s, f in fallen], [s for s, _ in falls], task)
     for series, fall in fallen:
@@ -90,6 +94,14 @@ def look(
         ill = ill and told
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _shared(series: Series, fall: Fall, limit: float) -> Fall:
+    """The fall that many neighbouring evaluations share, where the last few alone do not prove one."""
+    if series.clock == "row":  # rows without a clock need not be evaluations in the order of the training
+        return fall
+    found = sustained_fall(badness(series.values, series.better))
+    return found if found is not None and found.p < limit else fall
 
 
 def _overfits(series: Series, fall: Fall, train: Series | None) -> bool:
@@ -174,6 +186,11 @@ def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Findi
     )  # fmt: skip
 
 
+def _level(mean: float, start: int) -> list[float]:
+    wave = np.random.default_rng(4).normal(0.0, 0.08, 120)
+    return [0.3 + (mean - 0.3) * (1 - 0.7**i) + wave[i] if i < 12 else mean + wave[i] for i in range(start, start + 60)]
+
+
 _rise = [0.3 + 0.5 * (1 - 0.9**i) + 0.004 * ((i * 7) % 5) for i in range(40)]
 CASES = {
     "finding": {"val/accuracy": [*_rise, *[0.78 - 0.012 * i for i in range(25)]]},
@@ -190,6 +207,9 @@ CASES = {
         "clock": "epoch",
         "expect": "ill",
     },
+    # No single evaluation proves it, and the mean of the last third does: the spread of one is twice the fall.
+    "shared": {"val/accuracy": [*_level(0.62, 0), *_level(0.50, 60)], "expect": "ill"},
+    "shared by the noise": {"val/accuracy": [*_level(0.62, 0), *_level(0.61, 60)], "expect": "clear"},
     "near miss": {"val/accuracy": [*_rise, 0.79, 0.8, 0.785, 0.795], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }
