@@ -12,7 +12,7 @@ teaching. A falling or flat adversarial loss as such means nothing (equilibrium 
 On pairs that belong together (D_A with G_A). Block medians over the last quarter of the record: the
 discriminator's loss below 5 % of its level at equilibrium (0.25 for least squares, ln 2 for cross
 entropy) and the generator's loss above 90 % of "D always says fake" (1 for least squares), or above four
-times its level in the first tenth. A pair whose other direction stays healthy is said so. A watch where the
+times its level in the first tenth; and the discriminator's loss is down on the last fortieth, too. A pair whose other direction stays healthy is said so. A watch where the
 generator is taught by other terms as well (pixels, features) and no held-out score fell.
 
 ## When it is wrong
@@ -56,7 +56,8 @@ def look(run: Run, task: Task, val_metrics: tuple[Series, ...] = ()) -> Answer |
         last = slice(-max(5, n // 4), None)
         d_end, g_end = float(np.nanmedian(d.values[last])), float(np.nanmedian(g.values[last]))
         g_start = float(np.nanmedian(g.values[: max(3, n // 10)]))
-        if d_end < 0.05 * EQUILIBRIUM and (g_end > 0.9 or g_end > 4 * g_start):
+        still = float(np.nanmedian(d.values[-max(5, n // 40) :])) < 0.1 * EQUILIBRIUM  # one that lost it again has not won
+        if d_end < 0.05 * EQUILIBRIUM and still and (g_end > 0.9 or g_end > 4 * g_start):
             onset = _since(d.values, 0.1 * EQUILIBRIUM)
             text = (
                 f"{d.raw} sank to {d_end:.3g} and {g.raw} sits at {g_end:.3g} since {where(d, onset)}: "
@@ -118,6 +119,7 @@ CASES = {
         "l_g_pix": [0.02] * 100, "val/psnr": [28.0 + 0.01 * i for i in range(100)], "expect": "watch",
     },
     "clear": {"D_A": [0.2, 0.22] * 50, "G_A": [0.4, 0.35] * 50},
+    "lost again": {"D_A": [0.2] * 30 + [0.002] * 60 + [0.1] * 10, "G_A": [0.4] * 30 + [0.99] * 60 + [0.5] * 10, "expect": "clear"},
     "near miss": {"D_A": [0.1, 0.12] * 50, "G_A": [0.6, 0.65] * 50, "expect": "clear"},
     "unknown": {"train/loss": [1.0, 0.9, 0.8]},
 }  # fmt: skip
