@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from wheeltapper import api
@@ -12,6 +13,7 @@ from wheeltapper.diagnosis.model import SOMETHING_ELSE, BestCheckpoint, Expected
 from wheeltapper.finding import Evidence, Finding, Remedy
 from wheeltapper.run.merge import merge
 from wheeltapper.signals import Signals
+from wheeltapper.testing import ask_sign, make_run
 
 ILL = Finding("diverged", "train/loss rose from 1 to 9 since step 40", "ill", "is-p", series="train/loss")
 FOR = Evidence(2.0, "it broke at the highest rate so far", "rate")
@@ -112,3 +114,25 @@ def test_what_a_trial_confirmed_need_not_be_proved_again() -> None:
     tried = Evidence(4.2, "the trial confirmed it", "trial")
     ranked = (cause("a", "The rate is too high", 0.8, FOR, tried), other(0.2))
     assert not any("To prove it" in line for line in wording.todo("ill", ranked, None, [ASK], NOTHING))
+
+
+def test_a_position_is_told_with_its_clock() -> None:
+    """ "at 12" may be a step or an epoch; a reader of the reasons must not guess."""
+    rise = 0.1 * (1 + np.cos(np.pi * np.arange(40) / 20)) / 2
+    loss = np.linspace(2.0, 1.0, 40)
+    run = make_run({"train/loss": loss.tolist(), "lr": rise.tolist()}, clock="epoch", facts={"total_epochs": 40})
+    said = [e.text for c in api.judge(run).causes for e in c.evidence if c.id == "schedule-too-short"]
+    assert any("from epoch 2" in text for text in said), said
+    jump = [*np.linspace(3.0, 1.0, 30), *np.full(30, 2.9)]
+    noisy = (np.array(jump) + np.random.default_rng(0).normal(0, 0.01, 60)).tolist()
+    told = api.judge(make_run({"train/loss": noisy}, clock="epoch"))
+    said = [e.text for c in told.causes for e in c.evidence if c.id == "bad-data-from-step"]
+    assert any("at once, at epoch 30" in text for text in said), said
+
+
+def test_the_numbers_beside_a_share_agree_with_it() -> None:
+    """The last values alone may say the opposite of nine evaluations in ten."""
+    run = make_run({"train/loss": [2.0, 1.9, 1.8, 1.7, 1.6, 1.0], "val/loss": [1.5, 1.4, 1.3, 1.2, 1.1, 1.3]})
+    (found,) = ask_sign("val-below-train", run)
+    assert isinstance(found, Finding)
+    assert "(median 1.3 against 1.75)" in found.summary

@@ -53,11 +53,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train: Series | None = case.get("train_loss")
     onset = case.since(train.clock) if train is not None else None
     step = _step_change(train, onset) if train is not None and onset is not None else None
-    if step is not None:
+    if train is not None and step is not None:
         at, low, high = step
-        text = f"the training loss goes from {low:.4g} to {high:.4g} at once, at {at:g}, and stays on its new level"
+        text = f"the training loss goes from {low:.4g} to {high:.4g} at once, at {train.clock} {at:,.10g}, and stays on its new level"
         out.append(Evidence(3.0, text, "jump"))
-        x = train.values[train.finite] if train is not None else np.array([high])
+        x = train.values[train.finite]
         start, end = float(np.median(x[:3])), float(np.median(x[-max(3, len(x) // 10) :]))
         if high > FAR * max(start, low) > 0 and end > 0.6 * high:
             text = f"{high:.4g} is far above where the record begins ({start:.4g}), and nothing of it is learned: the weights broke"

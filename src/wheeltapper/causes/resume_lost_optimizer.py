@@ -48,7 +48,7 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     ill = [f for f in case.findings if f.severity == "ill" and f.onset is not None]
     before = [f for f in ill if resumes and f.clock == resumes[0].clock and (f.onset or 0.0) < 0.98 * resumes[0].start]
     if before and len(before) == len(ill) and not late:
-        return Excluded(f"the trouble began at {before[0].onset:g}, before the first resume at {resumes[0].start:g}")
+        return Excluded(f"the trouble began at {before[0].clock} {before[0].onset:,.10g}, before the first resume at {resumes[0].start:,.10g}")
     out = [e for e in proofs(case, "resume-incomplete", "resume-never-loaded") if "The ema state" not in e.text]
     jumps = case.found("restart-jump")
     bumps = [f for f in jumps if "sigmas" in f.numbers]

@@ -59,11 +59,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         turned = [f.onset for f in case.found("declined-after-peak", severity="ill") if f.clock == lr.clock]
         early = [t for t in turned if t is not None and t < shape.rises_from - 0.05 * float(lr.at[-1] - lr.at[0])]
         if early and not case.found("lr-rises-again", severity="ill"):
-            return Excluded(f"the score turned at {early[0]:g}, before the rate did at {shape.rises_from:g}")
-        text = f"the rate climbs again from {shape.rises_from:g} on, to {shape.last:.3g}: a cosine past its end"
+            return Excluded(f"the score turned at {lr.clock} {early[0]:,.10g}, before the rate did at {shape.rises_from:,.10g}")
+        text = f"the rate climbs again from {lr.clock} {shape.rises_from:,.10g} on, to {shape.last:.3g}: a cosine past its end"
         out.append(Evidence(6.0, text, "rate", (lr.place(min(int((lr.at < shape.rises_from).sum()), len(lr) - 1)),)))
         if short:
-            out.append(Evidence(8.0, f"{short}; the rate climbs again from {shape.rises_from:g} on", "proof"))
+            out.append(Evidence(8.0, f"{short}; the rate climbs again from {lr.clock} {shape.rises_from:,.10g} on", "proof"))
         return out
     if shape.low_from is not None and not shape.cuts:  # two cuts by ten are a step schedule at work
         share = float(lr.at[-1] - shape.low_from) / max(float(lr.at[-1] - lr.at[0]), 1e-12)

@@ -86,9 +86,10 @@ def _by_losses(
         levels.append(1 - float(np.min(val.values[val.finite])) / trivial.loss)
     if max(levels) >= ALONE:
         return Clear(f"the loss ends {max(levels):.0%} below that of an untrained model")
+    best = f"at best {share(max(levels))} below that" if max(levels) > 0 else "never below that"
     text = (
         f"{train.name} ends at {level:.4g} where an untrained model has {trivial.loss:.4g} ({trivial.words}): the run is "
-        f"over and hardly anything was learned ({share(max(levels))})"
+        f"over and hardly anything was learned ({best})"
     )
     long = span(train, "epoch") >= LONG_EPOCHS or span(train, "step") >= LONG_UPDATES
     return seen(

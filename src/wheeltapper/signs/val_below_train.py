@@ -48,7 +48,8 @@ def look(train_loss: Series, val_loss: Series) -> Answer:
     share = float(below[len(below) // 5 :].mean()) if len(below) >= 5 else float(below.mean())
     if share < 0.5:
         return Clear(f"validation lies below training on {share:.0%} of the evaluations")
-    text = f"{val_loss.name} lies below {train_loss.name} on {share:.0%} of the evaluations ({val_loss.values[mine][-1]:.4g} against {x[-1]:.4g})"
+    middle = f"median {np.median(val_loss.values[mine]):.4g} against {np.median(x):.4g}"
+    text = f"{val_loss.name} lies below {train_loss.name} on {share:.0%} of the evaluations ({middle})"
     return seen(
         ID,
         val_loss,
