@@ -15,6 +15,7 @@ from wheeltapper.run.folders import home_of, rejoined
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
 from wheeltapper.sources import readings_of
+from wheeltapper.sources._measure import names_measure
 from wheeltapper.sources.record import Note, Reading
 
 MOST_FILES = 20_000  # a folder with more is a data set, not a run; the walk stops and says so
@@ -162,7 +163,8 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
 
 
 def _worth_opening(name: str) -> bool:
-    return Path(name).suffix.lower() not in SKIP_ENDINGS
+    stem, ending = os.path.splitext(name)
+    return ending.lower() not in SKIP_ENDINGS or (ending in {".npy", ".npz"} and names_measure(stem))
 
 
 def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], top: Path) -> list[Run]:

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.run.evaluations import as_evaluations
 from wheeltapper.run.facts import checkpoints_of, facts_of
 from wheeltapper.run.launches import between_files, find_launches
 from wheeltapper.run.model import Run, Segment, Series, repeated, same_values
 from wheeltapper.run.names import Meaning, canonical, meaning_of
+from wheeltapper.run.scale import same_scale
 from wheeltapper.sources.record import Floats, Note, Points, Reading
 
 _BARE = {"train", "training", "valid", "val", "validation", "test", "total"}
@@ -70,7 +72,7 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
         if overwritten:
             dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
         notes += dropped
-    series = _same_scale(_without_echoes(series))
+    series = same_scale(_without_echoes(series))
     segments = _dead_from(between_files(segments, [members for members, _ in grouped.values()]))
     facts = facts_of(readings, series)
     return Run(
@@ -215,20 +217,20 @@ def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[
 def _displaced_launches(segments: tuple[Segment, ...]) -> set[int]:
     """Where a run was begun again from the start, the launch that went furthest is the run (the last, if
     several went as far); the others are displaced."""
-    files = {s.file for s in segments if s.kind == "relaunch"}
-    families: list[list[Segment]] = []
-    for segment in segments:
-        if segment.file not in files:
-            continue
-        if segment.kind == "relaunch" or not families or segment.file != families[-1][-1].file:
-            families.append([segment])
-        else:
-            families[-1].append(segment)
-    if not families:
-        return set()
-    reach = [max(s.end for s in family) for family in families]
-    chosen = max(range(len(families)), key=lambda i: (reach[i], i))
-    return {s.index for i, family in enumerate(families) if i != chosen for s in family}
+    out: set[int] = set()
+    for file in dict.fromkeys(s.file for s in segments if s.kind == "relaunch"):
+        families: list[list[Segment]] = []
+        for segment in segments:
+            if segment.file != file:
+                continue
+            if segment.kind == "relaunch" or not families:
+                families.append([segment])
+            else:
+                families[-1].append(segment)
+        reach = [max(s.end for s in family) for family in families]
+        chosen = max(range(len(families)), key=lambda i: (reach[i], i))
+        out |= {s.index for i, family in enumerate(families) if i != chosen for s in family}
+    return out
 
 
 def _without_repeats(chunk: _Chunk) -> tuple[_Chunk, int]:
@@ -265,6 +267,7 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     for p in map(_last_of_bars, points):
         meaning = _in_company(p, precise)
         meanings[(p.name, p.split)] = meaning
+        p = as_evaluations(p) if meaning.split in ("val", "test") else p
         window: str = p.window or meaning.window or ""
         wanted[canonical(meaning, p.name, p.about)][(p.name, p.split, window)].append(p)
     out: dict[str, tuple[list[Points], Meaning]] = {}
@@ -396,18 +399,6 @@ def _without_echoes(series: dict[str, Series]) -> dict[str, Series]:
         if s.quantity and any(bool(np.all(same_values(o.values, s.values))) for o in placed):
             del out[label]
     return out
-
-
-_SHARES = {"accuracy", "top5", "error", "top5_error"}
-
-
-def _same_scale(series: dict[str, Series]) -> dict[str, Series]:
-    """A model at chance over 200 classes logs 0.5 (percent); its top-5 of 2.5 shows the scale of both."""
-    percent = {f for s in series.values() if s.quantity in _SHARES and s.unit == "%" for f in s.files}
-    return {
-        label: replace(s, unit="%") if s.quantity in _SHARES and s.unit == "fraction" and percent & set(s.files) else s
-        for label, s in series.items()
-    }
 
 
 def _dead_from(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -37,6 +37,7 @@ SECOND = (
 # Names of a clock by which the row of an episode may tell how many steps it took.
 LENGTHS = {"step", "steps", "timesteps", "total/steps", "iterations"}
 INDEX = ("column 1", "Unnamed: 0", "index", "row")  # what pandas leaves of its index: the number of the row
+LEAST_COUNTED = 5  # rows that count up: fewer may be any numbers
 # Units are part of some names; positions are told in the clock's own unit.
 THOUSANDS = {"kimg", "progress/kimg"}
 
@@ -73,6 +74,8 @@ def clocks_of(table: Table) -> Clocks:
     used |= {name for name in INDEX if name in table.columns and _is_index(table.columns[name])}
     notes: list[Note] = []
     facts: list[Fact] = []
+    if not found and (counted := _counter(table)) is not None:
+        return counted
     if "step" in found and "epoch" in found and counted_anew(found["epoch"], found["step"]):
         per_epoch, how = steps_per_epoch(found["epoch"], found["step"])
         first = 0.0 if float(np.nanmin(found["epoch"])) < 1 else 1.0  # a resumed log begins later, not at its minimum
@@ -86,6 +89,27 @@ def clocks_of(table: Table) -> Clocks:
     if len(table) > 1:
         notes.append(Note("no column says the step or epoch: rows are counted", table.file))
     return Clocks("row", np.arange(len(table), dtype=np.float64), {}, used, facts, notes)
+
+
+def _counter(table: Table) -> Clocks | None:
+    """The first column of a table without names, where it plainly counts. What it counts it does not say: by ones these
+    may be steps or epochs, so they are rows; by more, an epoch is not what is meant."""
+    first = table.columns.get("column 1")
+    if first is None or len(first) < LEAST_COUNTED or len(table.columns) < 2 or not set(table.columns) <= _numbered(table):
+        return None
+    change = np.diff(first)
+    rises = change[change > 0]
+    if not np.all(np.isfinite(first)) or np.any(first < 0) or np.any(first % 1) or not len(rises):
+        return None
+    every = float(np.median(rises))
+    if float(np.mean(change == every)) < 0.9 or not np.all(first[1:][change < 0] <= first[0] + every):
+        return None
+    says = f"the first column has no name; it counts by {every:g}, so it tells where a row stands"
+    return Clocks("row" if every == 1 else "step", first, {}, {"column 1"}, [], [Note(says, table.file)])
+
+
+def _numbered(table: Table) -> set[str]:
+    return {f"column {i}" for i in range(1, len(table.columns) + 1)}
 
 
 def reading_by_clocks(

@@ -101,8 +101,8 @@ def explain(body: str, _line: int) -> Row | None:
         if fields or len(body) < 60:
             return Row(tuple(sorted((*place, *fields), key=lambda f: f.start)))
         return None
-    if _BATCH.match(body) and (row := _batch(body)):
-        return row
+    if _BATCH.match(body) and (batch := _batch(body)):
+        return batch
     if _BLOCK.match(body):
         fields = loose_pairs(body, 0, [], spaced=False)
         fields = [replace(f, window=f.window or ("epoch" if f.split == "train" else None)) for f in fields]

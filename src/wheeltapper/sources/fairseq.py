@@ -24,7 +24,7 @@ _SUMMARY = re.compile(
 )
 _BAR_PAIR = re.compile(rf"\|\s*(?P<name>[A-Za-z_][\w./-]*) (?P<value>{NUMBER})(?=\s*(?:\||$))")
 _SNIFF = re.compile(
-    r'\{"epoch": \d+, "(?:update|train_loss|valid_loss)"|epoch \d{3}:\s+\d+ / \d+ loss=|\| epoch \d{3} \|.*loss [\d.]+'
+    r'\{"epoch": \d+, (?:"update": |"(?:train|valid)_loss": ")|epoch \d{3}:\s+\d+ / \d+ loss=|\| epoch \d{3} \|.*loss [\d.]+'
     r"|valid on '\w+' subset \|",
 )
 _CLOCKS: dict[str, Role] = {"num_updates": "step", "train_num_updates": "step", "valid_num_updates": "step"}

@@ -1,18 +1,27 @@
-"""Any other delimited table: every numeric column is a series, placed by the column that counts steps or epochs."""
+"""Any other delimited table: every numeric column is a series, placed by the column that counts steps or epochs.
+
+Columns without a header go by their number. One column of numbers goes by the name of its file, where that says what they
+are; what a nameless column holds is never guessed.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
-from wheeltapper.sources import Head
+from wheeltapper.sources import Head, head_of
 from wheeltapper.sources._blocks import first_rows, header_of
 from wheeltapper.sources._csv import DELIMITERS, looks_like_name, read_table
 from wheeltapper.sources._generic import readings_of_table
+from wheeltapper.sources._measure import names_measure
 from wheeltapper.sources._tail import Tail
-from wheeltapper.sources._text import number
+from wheeltapper.sources._text import NUMBER, number
 from wheeltapper.sources.record import Reading
 
 FORMAT = "CSV table"
+LEAST = 5  # lines of numbers without names that are a curve
+_NUMBERED = re.compile(rf"\d+:\s+{NUMBER}\Z")
 
 
 def sniff(head: Head) -> float:
@@ -22,9 +31,9 @@ def sniff(head: Head) -> float:
     suffix = head.path.suffix.lower() in (".csv", ".tsv")
     delimiter = max(DELIMITERS, key=rows[0].count)
     width = rows[0].count(delimiter)
-    if width == 0:
-        blanks = _numbers_between_blanks(rows)
-        return 0.25 if blanks else 0.1 if suffix else 0.0
+    if width == 0 or _numbered(rows):
+        plain = _numbers_between_blanks(rows) or _numbered(rows) or _one_column(rows, head.path.stem)
+        return 0.25 if plain else 0.1 if suffix else 0.0
     same = sum(row.count(delimiter) == width for row in rows) / len(rows)
     named = sum(looks_like_name(cell) for cell in header_of(head)) > width / 2
     body = [cell for row in rows[1:] for cell in row.split(delimiter)]
@@ -44,5 +53,23 @@ def _numbers_between_blanks(rows: list[str]) -> bool:
     )
 
 
+def _one_column(rows: list[str], stem: str) -> bool:
+    """A number a line, in a file that says what they are: `train_loss.txt`."""
+    return len(rows) >= LEAST and names_measure(stem) and all(number(row) is not None for row in rows)
+
+
+def _numbered(rows: list[str]) -> bool:
+    """ "123873:	-5.48": a step and its value."""
+    return len(rows) >= LEAST and all(_NUMBERED.match(row) for row in rows)
+
+
 def read(path: Path, tail: Tail | None = None) -> list[Reading]:
-    return readings_of_table(read_table(path, tail), FORMAT)
+    def begin() -> bool:
+        return _numbered([row for row in first_rows(head_of(path), 20) if not row.startswith("#")])
+
+    numbered = tail.keep("numbered", begin) if tail else begin()
+    table = read_table(path, tail, delimiter=":" if numbered else None)
+    readings = readings_of_table(table, FORMAT)
+    if names_measure(path.stem) and [p.name for r in readings for p in r.points] in (["column 1"], ["column 2"]):
+        readings = [replace(r, points=tuple(replace(p, name=path.stem) for p in r.points)) for r in readings]
+    return readings
