@@ -11,7 +11,7 @@ import pytest
 
 from wheeltapper import causes, signs
 from wheeltapper.cli import docs
-from wheeltapper.cli.main import COMMANDS, build_parser
+from wheeltapper.cli.main import COMMANDS, build_parser, main
 from wheeltapper.code import checks
 from wheeltapper.report.pages import Page, pages, pages_of
 
@@ -105,6 +105,15 @@ def test_commands_in_the_readme_exist() -> None:
         known = {option for action in parsers()[words[0]]._actions for option in action.option_strings}
         options = [word.split("=")[0] for word in words if word.startswith("--")]
         assert [option for option in options if option not in known] == []
+
+
+def test_the_output_in_the_readme_is_what_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (command, shown), *_ = re.findall(r"^\$ wheeltapper (.*)\n((?:.*\n)*?)```", README, re.MULTILINE)
+    main([*shlex.split(command), "--width", "100"])
+    assert capsys.readouterr().out == shown, "put what it prints now into README.md"
 
 
 def test_paths_in_the_readme_exist() -> None:
