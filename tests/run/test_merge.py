@@ -183,3 +183,28 @@ def test_a_name_means_what_its_company_says() -> None:
     assert run_of(points("train", at, falling, file="x/times.csv")).series["train"].quantity is None
     terms = run_of(points("l1_rec", at, falling, file="loss_log.txt"))
     assert terms.series["train/loss.l1_rec"].better == "down"
+
+
+def test_rows_of_one_evaluation_are_one_value() -> None:
+    at = [float(step) for step in (800, 1600, 2400) for _ in range(40)]
+    means = [level + (0.3 / (i + 1)) * (-1) ** i for level in (0.2, 0.4, 0.6) for i in range(40)]
+    run = run_of(points("Validation mIoU", at, means))
+    score = run.series["val/iou"]
+    assert score.at.tolist() == [800, 1600, 2400]
+    assert score.values.tolist() == [means[39], means[79], means[119]]  # a running mean ends where it should
+    batches = [level + 0.1 * (-1) ** i for level in (0.2, 0.4, 0.6) for i in range(40)]
+    by_batch = run_of(points("val_acc", at, batches)).series["val/accuracy"]
+    np.testing.assert_allclose(by_batch.values, [0.2, 0.4, 0.6])
+    few = run_of(points("val_acc", [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [0.1, 0.2, 0.2, 0.3, 0.3, 0.4]))
+    assert len(few.series["val/accuracy"]) == 6
+    assert len(run_of(points("train_loss", at, means)).series["train/loss"]) == 120
+
+
+def test_right_answers_that_are_counted_are_no_share() -> None:
+    counted = run_of(points("train_acc", [1, 2, 3], [125.1, 125.4, 126.0]), points("val_acc", [1, 2, 3], [102.0, 89.0, 95.5]))
+    assert {(s.name, s.quantity, s.unit) for s in counted.series.values()} == {
+        ("train/accuracy", "score", "count"),
+        ("val/accuracy", "score", "count"),
+    }
+    shares = run_of(points("train_acc", [1, 2, 3], [25.1, 45.4, 100.4]), points("val_acc", [1, 2, 3], [0.9, 39.0, 45.5]))
+    assert {(s.quantity, s.unit) for s in shares.series.values()} == {("accuracy", "%")}

@@ -9,7 +9,8 @@ The number is broken, so nothing may be concluded from it, and a checkpoint chos
 
 ## How it decides
 By definition of the metric, with room for rounding. FID between two real image sets of Inception features
-stays under about 10^4; a value beyond 10^6 is numerical (a singular covariance, too few samples).
+stays under about 10^4; a value beyond 10^6 is numerical (a singular covariance, too few samples). An accuracy
+that lies above 100 on most rows is no share: right answers are counted, which is a watch.
 
 ## When it is wrong
 A metric that reuses a known name for something else.
@@ -50,6 +51,14 @@ def look(judged: tuple[Series, ...], knobs: Knobs | None = None) -> Answer | lis
     scale = knobs.value("sr.scale") if knobs is not None else None
     enlarges = isinstance(scale, (int, float)) and scale >= 2
     for series in judged:
+        if series.unit == "count":
+            top = int(np.nanargmax(series.values))
+            text = (
+                f"{series.name} reaches {series.values[top]:.4g}, more than 100 %: it counts right answers (of a batch, or of the "
+                f"set), or is divided by the wrong number; its course can be compared, its level cannot"
+            )
+            out.append(seen(ID, series, text, severity="watch", grade="is", onset=top, values=len(series)))
+            continue
         bounds = BOUNDS.get(series.quantity or "")
         if bounds is None:
             continue
@@ -78,6 +87,7 @@ def look(judged: tuple[Series, ...], knobs: Knobs | None = None) -> Answer | lis
 CASES = {
     "finding": {"val/fid": [1.2e57, 8.2e51, -3.1e68, -2.7e57]},
     "clear": {"val/fid": [300.0, 120.0, 60.0, 35.0]},
+    "counts": {"val/accuracy": [190.0, 217.0, 205.0, 212.0], "expect": "watch"},
     "near miss": {"val/psnr": [11.5, 11.2, 11.1, 11.0], "expect": "clear"},
     "unknown": {},
 }

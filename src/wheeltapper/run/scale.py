@@ -1,0 +1,35 @@
+"""In what a share is logged: as a fraction, in percent, or not as a share at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from wheeltapper.run.model import Series
+
+_SHARES = {"accuracy", "top5", "error", "top5_error"}
+COUNTED = {"accuracy", "top5"}
+BEYOND = 101.0  # percent: rounding does not reach it
+FEWEST = 3
+
+
+def same_scale(series: dict[str, Series]) -> dict[str, Series]:
+    """A model at chance over 200 classes logs 0.5 (percent); its top-5 of 2.5 shows the scale of both. And an "accuracy" that
+    lies above 100 on most rows counts right answers, of a batch or of a set: it is a score that should rise, and no share;
+    so are its fellows of the same files, also where they happen to lie below 100."""
+    percent = {f for s in series.values() if s.quantity in _SHARES and s.unit == "%" for f in s.files}
+    counted = {f for s in series.values() if _counts(s) for f in s.files}
+    out = {}
+    for label, s in series.items():
+        if s.quantity in COUNTED and s.unit == "%" and counted & set(s.files):
+            s = replace(s, quantity="score", unit="count")
+        elif s.quantity in _SHARES and s.unit == "fraction" and percent & set(s.files):
+            s = replace(s, unit="%")
+        out[label] = s
+    return out
+
+
+def _counts(s: Series) -> bool:
+    x = s.values[s.finite]
+    return s.quantity in COUNTED and s.unit == "%" and len(x) >= FEWEST and float(np.median(x)) > BEYOND
