@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.run.evaluations import as_evaluations
 from wheeltapper.run.facts import checkpoints_of, facts_of
 from wheeltapper.run.launches import between_files, find_launches
 from wheeltapper.run.model import Run, Segment, Series, repeated, same_values
@@ -216,20 +217,20 @@ def _weave(columns: list[list[_Chunk]], segments: tuple[Segment, ...]) -> tuple[
 def _displaced_launches(segments: tuple[Segment, ...]) -> set[int]:
     """Where a run was begun again from the start, the launch that went furthest is the run (the last, if
     several went as far); the others are displaced."""
-    files = {s.file for s in segments if s.kind == "relaunch"}
-    families: list[list[Segment]] = []
-    for segment in segments:
-        if segment.file not in files:
-            continue
-        if segment.kind == "relaunch" or not families or segment.file != families[-1][-1].file:
-            families.append([segment])
-        else:
-            families[-1].append(segment)
-    if not families:
-        return set()
-    reach = [max(s.end for s in family) for family in families]
-    chosen = max(range(len(families)), key=lambda i: (reach[i], i))
-    return {s.index for i, family in enumerate(families) if i != chosen for s in family}
+    out: set[int] = set()
+    for file in dict.fromkeys(s.file for s in segments if s.kind == "relaunch"):
+        families: list[list[Segment]] = []
+        for segment in segments:
+            if segment.file != file:
+                continue
+            if segment.kind == "relaunch" or not families:
+                families.append([segment])
+            else:
+                families[-1].append(segment)
+        reach = [max(s.end for s in family) for family in families]
+        chosen = max(range(len(families)), key=lambda i: (reach[i], i))
+        out |= {s.index for i, family in enumerate(families) if i != chosen for s in family}
+    return out
 
 
 def _without_repeats(chunk: _Chunk) -> tuple[_Chunk, int]:
@@ -266,6 +267,7 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     for p in map(_last_of_bars, points):
         meaning = _in_company(p, precise)
         meanings[(p.name, p.split)] = meaning
+        p = as_evaluations(p) if meaning.split in ("val", "test") else p
         window: str = p.window or meaning.window or ""
         wanted[canonical(meaning, p.name, p.about)][(p.name, p.split, window)].append(p)
     out: dict[str, tuple[list[Points], Meaning]] = {}
