@@ -63,6 +63,7 @@ EXPLAINS = (
     "grad-norm-growth",
     "slow-rise",
     "val-swings",
+    "lost-at-the-peak",
 )
 PRIOR = 0.0
 TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same data and seed, five of each"
@@ -90,6 +91,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
             Evidence(-2.5, "the loss rose from its first rows on, before the rate could do harm", "start"),
             *_beyond(case),
         ]
+    if (hump := case.found("lost-at-the-peak", severity="ill")) and not case.found("not-finite", "diverged", "collapsed", severity="ill"):
+        return [Evidence(3.5, hump[0].summary, "timing", hump[0].places), *_beyond(case)]
     began = case.since(train.clock) if train is not None else None
     if not case.found("not-finite", "diverged", "spiked", "above-start", severity="ill") and (course := through(train, began)):
         text = f"the training loss {course} {'on' if course == 'falls' else 'its level'} through the onset: the optimizer is stable"

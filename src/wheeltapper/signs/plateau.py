@@ -13,7 +13,7 @@ Progress is measured in the loss and in its logarithm. The knee is where 95 % of
 made. Ill when the knee lies in the first 30 % of the record and nothing excuses it: the learning rate at
 the end is at least half its peak (a decayed rate explains a flat tail) or is not logged, and there is no
 score on held-out data that still improves, and no term of the loss that halved since (a floor, free bits or a constant,
-hides it in the sum). On the healthy records of the corpus with a rate that did not
+hides it in the sum). Where more than half of the gain is gone again by the last quarter, the loss rose: no plateau. On the healthy records of the corpus with a rate that did not
 decay the knee lies at 40 % or later (LOG.md, 2026-11-16). It is only suspected unless the record spans ten
 epochs with a third of the planned run ahead: a model at the floor of its task looks the same.
 
@@ -62,6 +62,9 @@ def look(
     knee = knee_of(x)
     if knee > KNEE:
         return Clear(f"the loss made its gain over {knee:.0%} of the record")
+    _, levels = block_medians(x, 40)
+    if float(np.median(levels[-10:])) > 0.5 * (float(levels[0]) + float(levels.min())):
+        return Clear(f"it rose again since, from {levels.min():.4g} to {np.median(levels[-10:]):.4g}: more than half of the gain is gone")
     left = _rate_left(lr)
     if left is not None and left < RATE:
         return Clear("flat at the end, as a run with a decayed learning rate is")
@@ -126,6 +129,10 @@ CASES = {
         "lr": [1e-4] * 2500,
         "steps_per_epoch": 100,
         "facts": {"total_steps": 20000},
+    },
+    "a loss that rose again": {
+        "train/loss": [*(2.0 * 0.97**i + 0.1 for i in range(800)), *(20.0 + 0.1 * (i % 5) for i in range(1700))],
+        "expect": "clear",
     },
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }
