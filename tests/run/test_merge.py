@@ -195,7 +195,7 @@ def test_rows_of_one_evaluation_are_one_value() -> None:
     batches = [level + 0.1 * (-1) ** i for level in (0.2, 0.4, 0.6) for i in range(40)]
     by_batch = run_of(points("val_acc", at, batches)).series["val/accuracy"]
     np.testing.assert_allclose(by_batch.values, [0.2, 0.4, 0.6])
-    few = run_of(points("val_acc", [1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [0.1, 0.2, 0.2, 0.3, 0.3, 0.4]))
+    few = run_of(points("val_acc", [1.0, 2.0, 2.0, 3.0, 3.0, 4.0], [0.1, 0.2, 0.25, 0.3, 0.35, 0.4]))
     assert len(few.series["val/accuracy"]) == 6
     assert len(run_of(points("train_loss", at, means)).series["train/loss"]) == 120
 

@@ -47,6 +47,7 @@ ID = "overfitting"
 AREA = "data"
 EXPLAINS = ("declined-after-peak", "train-val-gap", "plateau", "memorised", "gap-at-guessing")
 PRIOR = 0.0
+BY_THEN = 0.1  # of the training loss
 BY_HEART = 0.97  # of the training items right: what labels, noise and augmentation leave a network that memorises
 TRIAL = "train the same recipe on half the data: the turn must come earlier"
 
@@ -91,7 +92,12 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         text = f"the training loss fell by another {share:.0%} after the validation turned"
         # A score that turns at its first evaluations and ends below them may as well never have been what is trained for.
         at_once = turn.onset_epoch is None and _at_once(case, turn)
-        out.append(Evidence(2.0, f"{text}, which was at once", "trend") if at_once else Evidence(4.0, text, "trend"))
+        # What is learned by heart takes a good part off the loss; a rate that decays takes a few percent.
+        out.append(
+            Evidence(2.0, f"{text}, which was at once", "trend")
+            if at_once
+            else Evidence(4.0 if share >= BY_THEN else 2.0, text, "trend")
+        )
         if turn.onset_epoch is not None and 0 < turn.onset_epoch < 0.95:
             text = f"the first pass through the data was not over (epoch {turn.onset_epoch:.2g}): nothing had been seen twice"
             out.append(Evidence(-6.0, text, "passes"))
