@@ -231,3 +231,10 @@ def test_clipping_every_step_is_normal_for_adam_only(optimizer: str, normal: boo
         config=f"optimizer: {optimizer}\nclip_grad: 1.0\nlr: 0.001\n",
     )
     assert ("normal-clip-under-adam" in [e.id for e in diagnose_run(run).expected]) == normal
+
+
+def test_a_loss_far_above_guessing_is_not_a_low_rate() -> None:
+    held = {"val/accuracy": [0.5] * 10, "val/loss": [7.9712] * 10}
+    saturated = make_run({"train/loss": [7.9406, *[7.9712] * 9], **held})
+    untrained = make_run({"train/loss": [0.6932, *[0.6931] * 9], "val/accuracy": [0.5] * 10, "val/loss": [0.6931] * 10})
+    assert named(diagnose_run(saturated), "lr-too-low") < 0.2 < named(diagnose_run(untrained), "lr-too-low")

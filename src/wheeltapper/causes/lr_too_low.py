@@ -93,9 +93,23 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     train = case.get("train_loss")
     if train is not None and int(train.finite.sum()) >= 8:
         out += _shape(train)
+    if train is not None and (guess := _far_above_guessing(case, train)):
+        text = f"the loss, {float(np.nanmin(train.values)):.3g}, lies far above that of guessing ({guess:.2g}): no untrained network stands there"
+        out.append(Evidence(-2.5, text, "start"))
     if same_on_every_batch(case):
         out.append(Evidence(-3.0, "the loss is exactly the same on every row: a low rate gives each batch its own", "same"))
     return out
+
+
+def _far_above_guessing(case: Case, train: Series) -> float:
+    """The loss of guessing at the accuracy that is held throughout, where the training loss never came near it; else 0."""
+    for score in case.get("val_metrics") or ():
+        held = score.values[score.finite] / (100.0 if score.unit == "%" else 1.0)
+        if score.quantity != "accuracy" or score.part or not len(held) or not 0 < float(np.median(held)) < 1:
+            continue
+        guess = -float(np.log(np.median(held)))
+        return guess if train.quantity == "loss" and float(np.nanmin(train.values)) > 4 * guess else 0.0
+    return 0.0
 
 
 def _fine_tuned(case: Case) -> bool:
