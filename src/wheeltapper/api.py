@@ -29,7 +29,8 @@ from wheeltapper.remedy.case_file import add_attempt, case_path, cases_of, follo
 from wheeltapper.remedy.files import write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
-from wheeltapper.remedy.plan import PLAN, Option, load_plan
+from wheeltapper.remedy.plan import Option
+from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals

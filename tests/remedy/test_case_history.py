@@ -13,7 +13,7 @@ from wheeltapper import api
 from wheeltapper.cli.main import main
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import Attempt, Verdict, add_attempt, case_path, load_case
-from wheeltapper.remedy.plan import load_plan
+from wheeltapper.remedy.plan_file import load_plan
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

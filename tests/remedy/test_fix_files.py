@@ -20,7 +20,7 @@ from wheeltapper.cli.main import build_parser, main
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import Attempt, Verdict, add_attempt, load_case
 from wheeltapper.remedy.fix import Fix
-from wheeltapper.remedy.plan import load_plan
+from wheeltapper.remedy.plan_file import load_plan
 from wheeltapper.report.fix_charts import charts_with
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -10,7 +10,8 @@ import yaml
 
 from wheeltapper import api
 from wheeltapper.errors import InputError
-from wheeltapper.remedy.plan import Plan, dump_plan, load_plan, parse_plan
+from wheeltapper.remedy.plan import Plan
+from wheeltapper.remedy.plan_file import dump_plan, load_plan, parse_plan
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

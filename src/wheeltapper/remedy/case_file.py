@@ -18,7 +18,8 @@ from wheeltapper.config.write import replace_bytes
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.fix import run_hash
 from wheeltapper.remedy.followup import Followup
-from wheeltapper.remedy.plan import PLAN, Plan, load_plan
+from wheeltapper.remedy.plan import Plan
+from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.run.model import Run
 
 NAME = "case.json"
