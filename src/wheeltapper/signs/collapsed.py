@@ -8,7 +8,8 @@ The model is no better than untrained; only the checkpoints before the onset are
 
 ## How it decides
 At least 70 % of the gain is lost and the end lies within a quarter of the gain of the first level; the gain
-was real (more than five times the noise of an evaluation, and a percentage point at least). Precision,
+was real (more than five times the noise of an evaluation, and a percentage point at least), and a share lost a quarter of
+its best value. Precision,
 recall and scores of parts support, they do not carry. Episode returns wander: they are judged on tenths of
 the run, the gain must exceed the spread of single episodes and a fifth of the level, and 85 % of it must be
 lost. Or they end worse than the untrained agent: in each of the last two tenths an episode is worse than one of the first
@@ -45,6 +46,7 @@ LIVE = True
 LOST = 0.70
 LOST_RETURN = 0.85
 ROWS, WORSE = 100, 0.75
+OF_BEST = 0.25  # of a share: what began at 45 %, reached 49 % and fell back to 45 % still knows most of what it knew
 POINT = 0.01  # a share that never rose by one percentage point had nothing to lose
 
 
@@ -68,6 +70,8 @@ def _metric(series: Series) -> Finding | None:
         return None
     if series.unit in ("%", "fraction") and fall.gain < POINT * (100.0 if series.unit == "%" else 1.0):
         return None
+    if series.unit in ("%", "fraction") and series.better == "up" and fall.drop < OF_BEST * abs(fall.best):
+        return None  # it began well, at its first evaluation: a decline, and no collapse
     sign = -1.0 if series.better == "up" else 1.0
     text = (
         f"{series.name} had reached {sign * fall.best:.4g} and fell back to {sign * fall.last + 0.0:.4g} "
@@ -166,6 +170,7 @@ CASES = {
         "expect": "ill",
     },
     "two modes, kept": {"return": [-900.0 if i % 4 == 0 else 200.0 + i % 7 for i in range(600)], "expect": "clear"},
+    "began well": {"val/accuracy": [0.45, 0.47, 0.485, *[0.494 - 0.002 * i for i in range(20)]], "expect": "clear"},
     "near miss": {"val/accuracy": [*_up, 0.3, 0.31, 0.3, 0.31], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

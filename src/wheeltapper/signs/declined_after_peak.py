@@ -71,7 +71,7 @@ def look(
     falls = [(s, f) for s in scores if (f := fall_from_best(badness(s.values, s.better))) is not None]
     if not falls:
         return Unknown("fewer than four evaluations", ("more evaluations",))
-    falls = [(s, f if f.p < P / len(falls) else _shared(s, f, P / len(falls))) for s, f in falls]
+    falls = [(s, f if f.p < P / len(falls) else _shared(s, f, P / len(falls), train_loss)) for s, f in falls]
     runaway = {s.name for s, _ in falls if _runs_away(s, train_loss)}
     fallen = [
         (s, f)
@@ -96,9 +96,10 @@ def look(
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
 
 
-def _shared(series: Series, fall: Fall, limit: float) -> Fall:
+def _shared(series: Series, fall: Fall, limit: float, train: Series | None) -> Fall:
     """The fall that many neighbouring evaluations share, where the last few alone do not prove one."""
-    if series.clock == "row":  # rows without a clock need not be evaluations in the order of the training
+    beside = train is not None and train.clock == "row" and len(train) == len(series) and train.files == series.files
+    if series.clock == "row" and not beside:  # rows without a clock need not be evaluations in the order of the training
         return fall
     found = sustained_fall(badness(series.values, series.better))
     return found if found is not None and found.p < limit else fall
@@ -209,6 +210,14 @@ CASES = {
     },
     # No single evaluation proves it, and the mean of the last third does: the spread of one is twice the fall.
     "shared": {"val/accuracy": [*_level(0.62, 0), *_level(0.50, 60)], "expect": "ill"},
+    # Rows of one table beside the training loss are in the order of the training; rows of a table of scores need not be.
+    "shared, in rows": {
+        "train/loss": [0.9 * 0.96**i + 0.02 for i in range(120)], "val/accuracy": [*_level(0.62, 0), *_level(0.50, 60)],
+        "clock": "row", "expect": "ill",
+    },
+    "shared, in rows of scores": {
+        "val/accuracy": [*_level(0.62, 0), *_level(0.50, 60)], "clock": "row", "expect": "clear",
+    },
     "shared by the noise": {"val/accuracy": [*_level(0.62, 0), *_level(0.61, 60)], "expect": "clear"},
     "near miss": {"val/accuracy": [*_rise, 0.79, 0.8, 0.785, 0.795], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
