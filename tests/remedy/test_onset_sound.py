@@ -12,6 +12,7 @@ from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.finding import Edit, Finding, Remedy
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, choose
+from wheeltapper.remedy.draft import draft
 from wheeltapper.remedy.expect import Next, bands
 from wheeltapper.remedy.options import onset_of, options_of
 from wheeltapper.remedy.plan import Warn
@@ -221,3 +222,12 @@ def test_a_loss_on_its_way_to_nan_is_not_sound() -> None:
     found = replace(found, findings=(*found.findings, away))
     onset = onset_of(found, ())
     assert (onset.at, onset.sound) == (900.0, 390.0)
+
+
+def test_an_onset_on_another_clock_is_not_called_the_start() -> None:
+    """The score to look at is counted by epochs, the trouble by steps."""
+    found = diagnosis(two_clocks(), ill("diverged", "train/loss", "step", 400.0))
+    choice = choose(found)
+    (look,) = draft(Next(found, choice, options_of(found, choice)[1], None, ()), (), "").monitoring
+    assert look.look.startswith("val/accuracy at every value")
+    assert look.why == "the old run broke at step 400"

@@ -16,7 +16,7 @@ import msgspec
 
 from wheeltapper.config.write import replace_bytes
 from wheeltapper.errors import InputError
-from wheeltapper.remedy.fix import run_hash
+from wheeltapper.remedy.draft import run_hash
 from wheeltapper.remedy.followup import Followup
 from wheeltapper.remedy.plan import Plan
 from wheeltapper.remedy.plan_file import PLAN, load_plan

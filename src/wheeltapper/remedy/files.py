@@ -16,7 +16,8 @@ import msgspec
 from wheeltapper.config.write import replace_bytes, write
 from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, case_path, load_case
-from wheeltapper.remedy.fix import Fix, file_names
+from wheeltapper.remedy.draft import file_names
+from wheeltapper.remedy.fix import Fix
 from wheeltapper.remedy.plan_file import PLAN, dump_plan, load_plan, seen_from
 
 PAGES = ("fix.md", "fix.html")

@@ -19,7 +19,7 @@ from wheeltapper.config.knobs import KNOBS
 from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
 from wheeltapper.remedy.compared import RATE, Compared, compare, rate_as_then, than
-from wheeltapper.remedy.fix import run_hash, settings_of
+from wheeltapper.remedy.draft import run_hash, settings_of
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
 from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
 from wheeltapper.run.model import Run

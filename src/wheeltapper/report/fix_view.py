@@ -11,7 +11,8 @@ from typing import Literal
 from wheeltapper.diagnosis.model import Verdict
 from wheeltapper.remedy.case_file import Attempt, CaseFile
 from wheeltapper.remedy.choose import Treatment
-from wheeltapper.remedy.fix import Fix, file_names
+from wheeltapper.remedy.draft import file_names
+from wheeltapper.remedy.fix import Fix
 from wheeltapper.remedy.followup import EditCheck, Followup
 from wheeltapper.remedy.options import Option
 from wheeltapper.remedy.plan import Plan, Warn
