@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.run.apart import of_split
+from wheeltapper.sources.guard_journal import STEPS
 from wheeltapper.sources.record import Points, Reading
 
 # Folders that belong to the run above them.
 PART_OF_RUN = re.compile(
     r"^(checkpoint-\d+|checkpoints?(-meta)?|ckpts?|logs?|tb|tensorboard(_logs?)?|tb_logs?|tb_logger|events?|models?|weights|"
-    r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags)$",
+    r"training_states|resume_models|\.hydra|files|metrics|artifacts|state|states|global_step\d+|iter_\d+|attempt_\d+|params|tags|"
+    r"incident-\d+(-rank\d+)?(\.\d+)?)$",
     re.IGNORECASE,
 )
+INCIDENT = re.compile(r"^incident-\d+(-rank\d+)?(\.\d+)?$")  # written by the guard (guard/recorder.py)
 APART = {"tb_logger", "tensorboard", "tb_logs", "tb", "events"}  # where frameworks keep event files of all runs
 WANDB_RUN = re.compile(r"(offline-)?run-\d{8}_\d{6}-\w+$")
 SPLITS = {"train": "train", "validation": "val", "val": "val", "valid": "val", "eval": "val", "test": "test"}
@@ -27,6 +30,14 @@ def home_of(folder: Path, top: Path) -> Path:
     while folder != top and PART_OF_RUN.match(folder.name):
         folder = folder.parent
     return folder
+
+
+def guard_beside_log(readings: list[Reading]) -> list[Reading]:
+    """The steps that the guard wrote before an incident stand in for a log where there is none; beside one they are left out,
+    for they tell again, for a few steps and under the same names, what it tells from the start."""
+    if not any(r.points for r in readings if r.format != STEPS):
+        return readings
+    return [replace(r, points=()) if r.format == STEPS else r for r in readings]
 
 
 def rejoined(groups: dict[Path, list[Reading]], top: Path) -> dict[Path, list[Reading]]:

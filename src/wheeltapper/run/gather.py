@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wheeltapper.errors import InputError, NothingToRead
 from wheeltapper.run.apart import runs_apart
-from wheeltapper.run.folders import home_of, rejoined
+from wheeltapper.run.folders import INCIDENT, guard_beside_log, home_of, rejoined
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
 from wheeltapper.sources import readings_of
@@ -39,7 +39,7 @@ SKIP_ENDINGS = {
 }  # fmt: skip
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
-    "tokenizer_config.json", "generation_config.json", "MANIFEST.csv", "guard.jsonl",
+    "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
 }  # fmt: skip
 
 _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
@@ -82,6 +82,7 @@ def read_runs(
             scripts[home].append(str(file))
         found = [r for r in read(file) if _tells_something(r)]
         groups[home] += found
+    groups = {home: guard_beside_log(readings) for home, readings in groups.items()}
     runs = _runs_of(rejoined(groups, top), scripts, top)
     if not runs:
         raise NothingToRead(f"{top} {_nothing_in(len(files), notes)}.", do=_POINT)
@@ -149,6 +150,8 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
                 if entry.is_dir():
                     if entry.name not in SKIP_FOLDERS:
                         yield from walk(Path(entry.path), depth + 1)
+                elif INCIDENT.match(folder.name) and entry.name != "incident.json":
+                    continue  # batches and random states that the guard kept
                 elif entry.is_file() and entry.name not in NOT_FOR_US and _worth_opening(entry.name):
                     yield Path(entry.path)
             except OSError as error:
