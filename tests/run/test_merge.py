@@ -208,3 +208,15 @@ def test_right_answers_that_are_counted_are_no_share() -> None:
     }
     shares = run_of(points("train_acc", [1, 2, 3], [25.1, 45.4, 100.4]), points("val_acc", [1, 2, 3], [0.9, 39.0, 45.5]))
     assert {(s.quantity, s.unit) for s in shares.series.values()} == {("accuracy", "%")}
+
+
+def test_a_part_of_another_kind_does_not_say_what_a_share_is_logged_in() -> None:
+    at = [1.0, 2.0, 3.0]
+    run = run_of(points("val_acc_top1", at, [0.017, 0.021, 0.026]), points("val_acc_mean_pos", at, [7.4, 7.2, 6.9]))
+    assert run.series["val/accuracy"].unit == "fraction"
+    by_part = run_of(points("val_acc_cats", at, [0.5, 0.7, 0.9]), points("val_acc_dogs", at, [41.0, 52.0, 63.0]))
+    assert run_units(by_part) == {"%"}
+
+
+def run_units(run: Run) -> set[str | None]:
+    return {series.unit for series in run.series.values()}

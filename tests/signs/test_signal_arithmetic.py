@@ -141,3 +141,10 @@ def test_a_loss_that_rises_where_mosaics_end_is_not_comparable() -> None:
     assert not Signals(run(-0.6)).get("shifting")
     assert not Signals(replace(run(1.0), formats=("CSV",))).get("shifting")
     assert not [f for f in ask_sign("diverged", run(1.0)) if isinstance(f, Finding) and f.severity == "ill"]
+
+
+def test_a_recall_that_holds_its_level_does_not_make_a_run_sound() -> None:
+    f1 = [0.63, 0.38, 0.61, 0.44, 0.6, 0.42, 0.55, 0.46, 0.5, 0.43]
+    swings = {"val/f1": f1, "val/recall": [0.78, 0.77, 0.79, 0.78, 0.77, 0.78, 0.79, 0.78, 0.77, 0.78]}
+    assert not Signals(make_run(swings)).get("learned").seen
+    assert Signals(make_run({"val/accuracy": swings["val/recall"]})).get("learned").seen

@@ -18,7 +18,9 @@ def same_scale(series: dict[str, Series]) -> dict[str, Series]:
     """A model at chance over 200 classes logs 0.5 (percent); its top-5 of 2.5 shows the scale of both. And an "accuracy" that
     lies above 100 on most rows counts right answers, of a batch or of a set: it is a score that should rise, and no share;
     so are its fellows of the same files, also where they happen to lie below 100."""
-    percent = {f for s in series.values() if s.quantity in _SHARES and s.unit == "%" for f in s.files}
+    shares = [s for s in series.values() if s.quantity in _SHARES]
+    whole = {f for s in shares if not s.part for f in s.files}  # "acc_mean_pos" is of another kind than "acc_top1"
+    percent = {f for s in shares if s.unit == "%" for f in s.files if not s.part or f not in whole}
     counted = {f for s in series.values() if _counts(s) for f in s.files}
     out = {}
     for label, s in series.items():

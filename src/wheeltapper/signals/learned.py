@@ -9,7 +9,7 @@ import numpy as np
 
 from wheeltapper.run.model import Series
 from wheeltapper.signals import signal
-from wheeltapper.signals.curves import Task
+from wheeltapper.signals.curves import SUPPORTING, Task
 from wheeltapper.signals.statistics import badness, fall_from_best, noise_of
 
 FEWEST = 4  # values: fewer make no curve
@@ -64,16 +64,17 @@ def learned(
         least = 10 * math.log10(1 + MATERIAL) if series.unit == "dB" else MATERIAL * size  # decibels: of the squared error
         material = series.unit in ("%", "fraction") or start - end > least
         if start - end > 3 * spread and material:
-            return Learned(True, f"{series.name} improved from {sign * start:.4g} to {sign * end:.4g}", series.name)
+            return Learned(True, f"{series.name} improved from {sign * start + 0.0:.4g} to {sign * end + 0.0:.4g}", series.name)
         held = max(abs(start), 1e-300)
         if (
             series.better == "up"
             and series.unit in ("%", "fraction")
+            and series.quantity not in SUPPORTING
             and abs(start - end) / held < 0.05
             and abs(end) > 0.5 * (100 if series.unit == "%" else 1)
         ):
             return Learned(True, f"{series.name} holds its level of {sign * end:.4g}", series.name)
-        tried.append(f"{series.name} did not clearly improve ({sign * start:.4g} to {sign * end:.4g})")
+        tried.append(f"{series.name} did not clearly improve ({sign * start + 0.0:.4g} to {sign * end + 0.0:.4g})")
     if not tried and task.adversarial:
         return Learned(False, "only losses of two opponents are logged, which show a balance and no progress")
     return Learned(False, "; ".join(tried) or "no loss and no metric is logged")
