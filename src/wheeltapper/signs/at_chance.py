@@ -138,9 +138,10 @@ def _met_by_chance(shares: np.ndarray[tuple[int], np.dtype[np.float64]], loss: S
 def _drift(loss: Series, classes: int) -> float:
     """How far the validation loss falls from the second quarter of its values to the last, as a share of ln C. What is at
     chance stands still: the public records at chance drift by 0.6 % at most."""
-    quarters = np.array_split(loss.values[loss.finite], 4)
-    if not len(quarters[-1]):
-        return 0.0
+    x = loss.values[loss.finite]
+    if len(x) < 4:
+        return float(x[0] - x[-1]) / math.log(classes) if len(x) > 1 else 0.0
+    quarters = np.array_split(x, 4)
     return float(np.median(quarters[1]) - np.median(quarters[-1])) / math.log(classes)
 
 
@@ -178,6 +179,7 @@ def still_warming(lr: Series | None) -> bool:
 
 _n = 12
 CASES = {
+    "three evaluations through ln C": {"val/loss": [5.53, 4.62, 4.198], "val/accuracy": [0.0175, 0.0219, 0.0263], "expect": "clear"},
     "finding": {"val/loss": [1.3915, 1.3913, 1.3914] * 4, "val/accuracy": [0.2409] * _n},
     "clear": {"val/loss": [1.2 - 0.05 * i for i in range(_n)], "val/accuracy": [0.4 + 0.03 * i for i in range(_n)]},
     "near miss": {
