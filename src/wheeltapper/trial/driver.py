@@ -20,9 +20,8 @@ from wheeltapper.config.tree import ConfigTree
 from wheeltapper.errors import InputError
 from wheeltapper.run.gather import read_runs
 from wheeltapper.trial import CONFIG
-from wheeltapper.trial.compare import decide_all
 from wheeltapper.trial.engines import STDOUT_FILE, Engine, Event, exit_code_left
-from wheeltapper.trial.judge import bias_of, heed_crashes, in_order, rung_of
+from wheeltapper.trial.judge import in_order, one_seed, rung_of, seed_does_nothing, verdicts_now
 from wheeltapper.trial.ledger import (
     LEDGER_FILE,
     Attempt,
@@ -34,8 +33,8 @@ from wheeltapper.trial.ledger import (
     outcome_record,
     verdict_record,
 )  # fmt: skip
-from wheeltapper.trial.measure import beyond_recovery, look, measure, same_run
-from wheeltapper.trial.model import Arm, Outcome, Verdict
+from wheeltapper.trial.measure import beyond_recovery, look, measure
+from wheeltapper.trial.model import Arm, Verdict
 from wheeltapper.trial.plan import TrialPlan, plan_object, save_plan
 from wheeltapper.trial.protocol import Command, Setting, clear_copy, prepare
 from wheeltapper.trial.read import WHICH_FOLDER, plan_in
@@ -329,7 +328,7 @@ class Driver:
         control = in_order(books.outcomes.get("control", {}))
         if not control or self.over:
             return
-        if self._seed_does_nothing(control):
+        if seed_does_nothing(control):
             self._stop("two seeds gave the same run to the last bit: the seed does not reach the training")
             for arm in undecided(plan, books):
                 self._tell("verdict", arm=arm.id, verdict=verdict_record(Verdict("cannot-tell", one_seed(plan))))
@@ -337,12 +336,7 @@ class Driver:
         told = [o.broke for o in control if o.broke is not None]
         if plan.rule.symptom and len(told) >= 2 and not any(told) and len(told) == len(control):
             self._stop("the control does not show the symptom again: nothing can be concluded")
-        arms = {arm.id: in_order(books.outcomes.get(arm.id, {}), self._running(arm.id)) for arm in plan.tried}
-        arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
-        aa = in_order(books.outcomes.get("aa", {}))
-        bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
-        for name, found in decide_all(control, arms, plan.rule, aa=aa, bias=bias).items():
-            verdict = heed_crashes(found, sum(arm == name for arm, _ in books.failed))
+        for name, verdict in verdicts_now(plan, books).items():
             known = books.verdicts.get(name)
             if known is not None and known.answer != "cannot-tell":
                 continue  # decided once: more repeats were not bought to look again
@@ -352,14 +346,6 @@ class Driver:
                 self._free(name)
         if not undecided(plan, books):
             self._stop("every arm is decided")
-
-    def _running(self, arm: str) -> set[int]:
-        """Seeds of which a pair of this arm is still to come."""
-        return {a.seed for a in self.books.open.values() if a.arm in (arm, "control")}
-
-    def _seed_does_nothing(self, control: Sequence[Outcome]) -> bool:
-        told = [o for o in control if len(o.curve) >= 2]
-        return len(told) >= 2 and any(same_run(told[0], other) for other in told[1:])
 
     def _free(self, arm: str) -> None:
         """An arm is decided: what still runs of it is stopped, and its share goes to the others."""
@@ -406,14 +392,6 @@ class Driver:
             share = min(1.0, max(0.0, (live.position - self.plan.fork.step) / span))
             rows.append(Row(live.attempt.arm, live.attempt.seed, "waits" if live.started is None else "runs", share))
         self.show(rows, self.books)
-
-
-def one_seed(plan: TrialPlan) -> str:
-    """What to do where every repeat is the same run: more pairs would tell nothing."""
-    return (
-        f"All seeds give the same run, so pairs of runs prove nothing; the seed was given {plan.seed_way}. Put {{seed}} "
-        "into --cmd where the training takes its seed, or let the script read WHEELTAPPER_SEED, and begin another trial."
-    )
 
 
 def tail_of(out: str, most: int = 2000) -> str:

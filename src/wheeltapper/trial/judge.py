@@ -6,9 +6,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from wheeltapper.trial.compare import STILL_BREAKS, Bias, decide, ladder, rate_bias
+from wheeltapper.trial.compare import STILL_BREAKS, Bias, decide, decide_all, ladder, rate_bias
 from wheeltapper.trial.exact import trend_p
 from wheeltapper.trial.ledger import Books, Record
+from wheeltapper.trial.measure import same_run
 from wheeltapper.trial.model import Arm, Outcome, Rule, Rung, Verdict
 from wheeltapper.trial.plan import TrialPlan
 
@@ -21,6 +22,36 @@ def in_order(outcomes: Mapping[int, Outcome], running: Collection[int] = ()) -> 
     """
     first = min(running, default=math.inf)
     return [outcomes[seed] for seed in sorted(outcomes) if seed < first]
+
+
+def seed_does_nothing(control: Sequence[Outcome]) -> bool:
+    """Whether another seed gave the first run again."""
+    told = [o for o in control if len(o.curve) >= 2]
+    return len(told) >= 2 and any(same_run(told[0], other) for other in told[1:])
+
+
+def one_seed(plan: TrialPlan) -> str:
+    """What to do where every repeat is the same run: more pairs would tell nothing."""
+    return (
+        f"All seeds give the same run, so pairs of runs prove nothing; the seed was given {plan.seed_way}. Put {{seed}} "
+        "into --cmd where the training takes its seed, or let the script read WHEELTAPPER_SEED, and begin another trial."
+    )
+
+
+def verdicts_now(plan: TrialPlan, books: Books) -> dict[str, Verdict]:
+    """What the outcomes so far say of each arm that has any."""
+    control = in_order(books.outcomes.get("control", {}))
+    arms = {arm.id: in_order(books.outcomes.get(arm.id, {}), _to_come(books, arm.id)) for arm in plan.tried}
+    arms = {name: outcomes for name, outcomes in arms.items() if outcomes}
+    aa = in_order(books.outcomes.get("aa", {}))
+    bias = {name: bias_of(control, outcomes) for name, outcomes in arms.items()}
+    found = decide_all(control, arms, plan.rule, aa=aa, bias=bias)
+    return {name: heed_crashes(one, sum(arm == name for arm, _ in books.failed)) for name, one in found.items()}
+
+
+def _to_come(books: Books, arm: str) -> set[int]:
+    """Seeds of which a pair of this arm is still to come."""
+    return {a.seed for a in books.open.values() if a.arm in (arm, "control")}
 
 
 def heed_crashes(verdict: Verdict, crashed: int) -> Verdict:
