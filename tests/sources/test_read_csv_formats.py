@@ -308,6 +308,12 @@ def test_time_steps_counted_anew_by_every_learn_are_one_training(tmp_path: Path)
     reward = series(readings_of(table)[0], "rollout/ep_rew_mean")
     assert reward.clock == "step"
     same(reward.at, [10 * i + 10 for i in range(12)])
+    turns = [f"{256 * (i % 2 + 1)},{i % 2 + 1},{10 * (2 * (i // 4) + i % 2) + 10},{i}" for i in range(24)]  # of two agents
+    table.write_text(f"{header}\n" + "\n".join(turns) + "\n")
+    assert series(readings_of(table)[0], "rollout/ep_rew_mean").clock == "row"
+    again = [f"{256 * (i % 4 + 1)},{i % 4 + 1},{10 * (i % 4) + 10},{i}" for i in range(24)]  # launched six times
+    table.write_text(f"{header}\n" + "\n".join(again) + "\n")
+    assert series(readings_of(table)[0], "rollout/ep_rew_mean").clock == "step"
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,10 @@ def clocks_of(table: Table) -> Clocks:
             found[clock] = _carried(column) * (1000.0 if name in THOUSANDS else 1.0)  # type: ignore[index]
             used.add(lower[name])
             break
-    _through_restarts(table, lower, found, used)
+    turns = _through_restarts(table, lower, found, used)
     _add_seconds(table, lower, found, used)
+    if turns:
+        found.clear()
     used |= {name for name in INDEX if name in table.columns and _is_index(table.columns[name])}
     notes: list[Note] = []
     facts: list[Fact] = []
@@ -95,7 +97,12 @@ def _counter(table: Table) -> Clocks | None:
     """The first column of a table without names, where it plainly counts. What it counts it does not say: by ones these
     may be steps or epochs, so they are rows; by more, an epoch is not what is meant."""
     first = table.columns.get("column 1")
-    if first is None or len(first) < LEAST_COUNTED or len(table.columns) < 2 or not set(table.columns) <= _numbered(table):
+    if (
+        first is None
+        or len(first) < LEAST_COUNTED
+        or len(table.columns) < 2
+        or not set(table.columns) <= _numbered(table)
+    ):
         return None
     change = np.diff(first)
     rises = change[change > 0]
@@ -158,15 +165,22 @@ def _episodes(table: Table, lower: dict[str, str]) -> bool:
     return len(said) > 2 and bool(np.mean(np.diff(said) >= 0) > 0.9) and bool(said[-1] > said[0])
 
 
-def _through_restarts(table: Table, lower: dict[str, str], found: dict[ClockName, Floats], used: set[str]) -> None:
-    """Stable-Baselines counts the time steps of every call of learn() anew, and its updates throughout: one training."""
+def _through_restarts(table: Table, lower: dict[str, str], found: dict[ClockName, Floats], used: set[str]) -> bool:
+    """Stable-Baselines counts the time steps of every call of learn() anew, and its updates throughout: one training. Where
+    agents take turns in one table, their updates grow from turn to turn as well: then the rows are counted (True)."""
     if "step" not in found or not bool(np.any(np.diff(found["step"]) < 0)):
-        return
+        return False
     column = table.column(lower["train/n_updates"]) if "train/n_updates" in lower else None
-    said = column[np.isfinite(column)] if column is not None else np.empty(0)
-    if column is not None and len(said) > 2 and bool(np.all(np.diff(said) >= 0)) and said[-1] > said[0]:
+    known = np.isfinite(column) if column is not None else np.zeros(0, dtype=bool)
+    if column is None or int(known.sum()) < 3:
+        return False
+    said = column[known]
+    if bool(np.all(np.diff(said) >= 0)) and said[-1] > said[0]:
         found["step"] = _carried(column)
         used.add(lower["train/n_updates"])
+        return False
+    ends = _carried(column)[np.append(np.flatnonzero(np.diff(found["step"]) < 0), len(column) - 1)]
+    return len(ends) > 4 and bool(np.all(ends[2:] >= ends[:-2])) and ends[-1] > ends[0]
 
 
 def _is_index(column: Floats) -> bool:
