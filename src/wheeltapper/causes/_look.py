@@ -117,9 +117,28 @@ def scale_fell_first(case: Case) -> bool:
     """The loss scale had collapsed before anything else broke: what broke later is not what made it fall."""
     scale: Series | None = case.get("loss_scale")
     fell = case.since(scale.clock, "scale-collapse") if scale is not None else None
+    train: Series | None = case.get("train_loss")
+    if fell is not None and train is not None and scale is not None and train.clock == scale.clock:
+        x = train.values[train.finite & (train.at <= fell)]
+        if len(x) >= 8 and float(x[-4:].max()) > 3 * float(np.median(x[:-4])) > 0:
+            return False  # the loss had jumped by then: large gradients, and the scale with them
     others = [f for f in case.findings if f.severity == "ill" and f.id != "scale-collapse"]
     first = began(case.run, others, scale.clock) if scale is not None else []
     return fell is not None and bool(first) and fell < first[0][0]
+
+
+def led_away(case: Case) -> str:
+    """A score of pictures that loses a good part of its first value as training goes on, in words; else nothing. What measures something
+    else than the model does not follow its training down. PSNR in decibels is left out: a tenth of one is little, and it may fall as
+    pictures get sharper."""
+    for f in case.found("collapsed", "declined-after-peak"):
+        series = case.run.series.get(f.series or "")
+        if series is None or series.quantity != "ssim" or not series.finite.any():
+            continue
+        x = series.values[series.finite]
+        if float(np.median(x[-4:])) < 0.6 * float(x[0]):
+            return f"{series.name} falls from {x[0]:.2g} to {np.median(x[-4:]):.2g} as training goes on"
+    return ""
 
 
 def as_share(series: Series) -> float:

@@ -83,6 +83,9 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if step is not None and trivial is not None and abs(step[2] / trivial.loss - 1) < 0.02 and case.found("at-chance"):
         text = f"the loss lands at {step[2]:.4g}, that of guessing, and held-out scores at chance: a network that was erased"
         out.append(Evidence(-2.0, text, "erased"))
+    chance = case.found("at-chance", severity="ill")
+    if chance and not chance[0].numbers.get("fell"):
+        out.append(Evidence(-4.0, "the score had never left chance: before the jump, too, nothing was learned from the data", "before"))
     resumed = [(s.start, case.since(s.clock)) for s in case.run.segments if s.kind == "resume"]
     if any(at is not None and abs(start - at) < 1 for start, at in resumed):
         out.append(Evidence(-1.5, "the run was resumed there", "resume"))

@@ -35,7 +35,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import fell
+from wheeltapper.causes._look import fell, led_away
 from wheeltapper.causes.overfitting import BY_HEART
 from wheeltapper.finding import Evidence, Remedy
 
@@ -63,6 +63,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(
             Evidence(6.0, "the score lies below what plain interpolation gives, from the first evaluation on", "level")
         )
+    if below and (away := led_away(case)):
+        out.append(Evidence(-4.0, f"{away}: it measures what is trained", "away"))
     lost = case.found("gap-at-guessing", severity="ill")
     if lost and lost[0].numbers["held"] > 3 * math.exp(-lost[0].numbers["guess"]):
         out.append(Evidence(-3.0, f"{lost[0].numbers['held']:.0%} right is far above guessing: it measures something", "score"))

@@ -37,7 +37,7 @@ from wheeltapper.run.model import Series
 
 ID = "labels-shuffled"
 AREA = "data"
-EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start", "collapsed", "declined-after-peak")
+EXPLAINS = ("barely-learned", "at-chance", "stuck-from-start", "collapsed", "declined-after-peak", "below-baseline")
 PRIOR = -1.5
 UPDATES = 500  # the warm-up of most recipes
 TRIAL = "look at twenty items with their labels, then overfit one batch: minutes"
@@ -71,7 +71,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
 def _led_away(case: Case) -> list[Evidence]:
     """A score that ends a tenth below its first evaluation while the training loss falls on: training leads away from what
     is measured, and what is learned by heart does not go below what hardly trained weights give."""
-    for f in case.found("collapsed", "declined-after-peak", severity="ill"):
+    below = case.found("below-baseline", severity="ill")
+    for f in case.found("collapsed", "declined-after-peak", severity=None if below else "ill"):
         series = case.run.series.get(f.series or "")
         if series is None or series.better != "up" or not series.finite.any() or "last" not in f.numbers:
             continue

@@ -63,7 +63,9 @@ EXPLAINS = (
     "grad-norm-growth",
     "slow-rise",
     "val-swings",
+    "policy-leaps",
     "lost-at-the-peak",
+    "scale-collapse",
 )
 PRIOR = 0.0
 TRIAL = "fork before the onset with the learning rate at 1, 1/2 and 1/4, same data and seed, five of each"

@@ -48,6 +48,7 @@ AREA = "data"
 EXPLAINS = ("declined-after-peak", "train-val-gap", "plateau", "memorised", "gap-at-guessing")
 PRIOR = 0.0
 BY_THEN = 0.1  # of the training loss
+DECIBELS = 5.0  # of held-out PSNR: the overfitted runs of six lab seeds lose 0.1 to 1.2 (LOG.md)
 BY_HEART = 0.97  # of the training items right: what labels, noise and augmentation leave a network that memorises
 TRIAL = "train the same recipe on half the data: the turn must come earlier"
 
@@ -113,6 +114,10 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         out.append(Evidence(-4.0, f"{val.name} ends at its best", "loss", (val.place(len(val) - 1),)))
     if _heals(case, turn):
         out.append(Evidence(-3.0, f"{turn.series} fell at once and has been coming back since", "shape"))
+    score = case.run.series.get(turn.series or "")
+    if score is not None and score.unit == "dB" and (lost_db := turn.numbers["best"] - turn.numbers["last"]) > DECIBELS:
+        text = f"{turn.series} lost {lost_db:.2g} dB: pictures that are learned by heart cost a decibel or two"
+        out.append(Evidence(-3.0, text, "size"))
     if case.found("collapsed", "at-chance"):
         out.append(Evidence(-4.0, "the metric fell back to its start, which overfitting does not do", "size"))
     return out

@@ -53,11 +53,12 @@ EXPLAINS = (
 )
 PRIOR = -3.5
 FAR = 1e3
+INVERTED = -0.1  # SSIM of unrelated pictures is above zero (LOG.md); below it the structure is turned round
 TRIAL = "take one small step on one batch: its loss must fall"
 
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    told = proofs(case, "loss-negated", hint=6.0)
+    told = [*proofs(case, "loss-negated", hint=6.0), *_inverted(case)]
     train: Series | None = case.get("train_loss")
     if train is None or int(train.finite.sum()) < 5:
         return Excluded("no training loss to see it in")
@@ -78,6 +79,17 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
         # A rate that is too high overshoots to and fro; a loss that is maximised grows row by row.
         out.append(Evidence(1.5, f"it grows row by row, to {climb[-1]:.2g}", "growth"))
     return out
+
+
+def _inverted(case: Case) -> list[Evidence]:
+    """Structure against structure: a network that knows nothing gives an SSIM near zero, one that is trained away from its
+    target a negative one."""
+    for series in case.run.series.values():
+        x = series.values[series.finite]
+        if series.quantity == "ssim" and len(x) >= 4 and (end := float(np.median(x[-4:]))) < INVERTED and end < x[0]:
+            text = f"{series.name} falls from {x[0]:.2g} to {end:.2g}: training leads away from the target"
+            return [Evidence(8.0, text, "inverted", (series.place(len(series) - 1),))]
+    return []
 
 
 def _climb(x: Floats) -> Floats:

@@ -63,7 +63,7 @@ def look(run: Run, val_metrics: tuple[Series, ...], task: Task, knobs: Knobs | N
         return Clear(f"the best PSNR is {best:.2f} dB")
     text = (
         f"{psnr.name} is at best {best:.2f} dB, from {where(psnr, 0)} on: below plain interpolation (about {BICUBIC:g} dB or more), "
-        "near a constant grey image; the evaluation is broken, not the training"
+        "near a constant grey image: no network that learns gives that, so the evaluation or what it is trained for is wrong"
     )
     return seen(ID, psnr, text, severity="ill", grade="is", onset=0, best=best, baseline=BICUBIC)
 
