@@ -195,10 +195,9 @@ def before_nan(train: Series | None, onset: float | None) -> list[Evidence]:
         falls = bool(np.all(np.diff(before) < 0))
         return [Evidence(1.0, "the loss fell from row to row up to the one before", "before")] if falls else []
     level, last = before[-12:-1], float(before[-1])
-    middle = float(np.median(level))
-    if middle > 0 and float(level.max()) > 3 * middle and float(level[0]) < 3 * middle:
-        # Not the first fall of a young loss: it had come down, went up several times over and came back.
-        return [Evidence(-1.0, f"the loss had jumped to {level.max() / middle:.2g} times its level within {len(level)} rows before it turned NaN", "before")]
+    jump = float((level / np.minimum.accumulate(level)).max()) if level.min() > 0 else 1.0
+    if jump > 3:
+        return [Evidence(-1.0, f"the loss had jumped to {jump:.2g} times its level within {len(level)} rows before it turned NaN", "before")]
     rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)
     if rise < 2:
         return [Evidence(1.0, "the loss was calm up to the row before", "before")]
