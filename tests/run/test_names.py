@@ -131,3 +131,10 @@ def test_the_two_opponents_by_all_their_names() -> None:
         assert meaning_of(name).quantity == "gan_d", name
     for name in ("val_gen_loss", "gloss", "loss/gan_loss", "Generator", "adversarial_loss"):
         assert meaning_of(name).quantity == "gan_g", name
+
+
+def test_how_two_stand_to_each_other_is_neither_of_them() -> None:
+    for name in ("MAE_skill_vs_persistence", "loss_ratio", "accuracy improvement"):
+        assert meaning_of(name).quantity is None, name
+    assert meaning_of("diff_loss").quantity == "loss"  # of a diffusion
+    assert (meaning_of("loss/dis_vid_fake").quantity, meaning_of("loss/dis_vid_real").quantity) == ("gan_fake", "gan_real")

@@ -125,6 +125,8 @@ def test_an_evaluation_is_told_by_its_mean_and_not_by_its_batches() -> None:
     assert [s.values.tolist() for s in signals.get("val_metrics")] == [[0.1, 0.2, 0.3]]
     alone = Signals(make_run({"val_loss_step": [3.0, 4.0, 2.0] * 20}))
     assert len(alone.get("val_loss")) == 60  # all there is
+    with pytest.raises(Absent):  # a few batches of a first evaluation
+        Signals(make_run({"val_acc_step": [0.0] * 6})).get("val_metrics")
 
 
 def test_a_loss_that_rises_where_mosaics_end_is_not_comparable() -> None:

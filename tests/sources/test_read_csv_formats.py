@@ -337,3 +337,14 @@ def test_rows_with_words_of_their_own_may_be_a_training(tmp_path: Path) -> None:
     assert {p.name for p in readings_of(table)[0].points} == {"train_loss", "accuracy"}
     table.write_text("epoch,name,accuracy\n1,a,0.3\n2,b,0.4\n3,c,0.5\n4,d,0.6\n")
     assert series(readings_of(table)[0], "accuracy").clock == "epoch"
+
+
+def test_zeros_of_epochs_that_were_not_evaluated_are_holes(tmp_path: Path) -> None:
+    table = tmp_path / "results.csv"
+    header = "epoch, train/box_loss, metrics/mAP_0.5, val/box_loss"
+    table.write_text(f"{header}\n" + "".join(f"{e}, {0.1 - 0.01 * e}, 0, 0\n" for e in range(5)) + "5, 0.05, 0.4, 0.06\n")
+    reading = readings_of(table)[0]
+    same(series(reading, "val/box_loss").values, [0.06])
+    assert "5 rows hold zeros" in texts(reading)
+    table.write_text(f"{header}\n" + "".join(f"{e}, {0.1 - 0.01 * e}, 0, {0.2 + 0.01 * e}\n" for e in range(5)))
+    same(series(readings_of(table)[0], "metrics/mAP_0.5").values, [0.0] * 5)  # evaluated, and nothing was found

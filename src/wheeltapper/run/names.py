@@ -186,6 +186,7 @@ _OF_EPISODES = {
     *("score", "episode", "episodes", "ep", "reward", "rewards", "game", "agent", "train", "eval", "test"),
     *("avg", "average", "mean", "max", "min", "total", "final", "last", "current", "running", "moving", "top", "high", "100"),
 }
+_COMPARES = {"skill", "vs", "versus", "ratio", "improvement", "reduction"}
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
 # "Training Phase Loss", "Test set loss", "loss in train": words that only join the others.
@@ -269,6 +270,10 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
         return Meaning(None, split, None, unit, "neither", window)
     if "loss_scale" in key:  # "setting loss scale to: 0.5"
         return Meaning("loss_scale", None, None, unit, "neither", window)
+    if {"dis", "disc", "discriminator"} & set(words) and {"real", "fake"} & set(words):  # "loss/dis_vid_fake"
+        return Meaning("gan_real" if "real" in words else "gan_fake", split or "train", key, unit, "neither", window)
+    if _COMPARES & set(words):  # "MAE_skill_vs_persistence", "loss_ratio": how two stand to each other, not one of them
+        return Meaning(None, split, None, unit, "unknown", window)
     # "loss" as a word of its own, or as the head or tail of one: a component of the loss.
     for i, word in enumerate(words):
         if word in {"loss", "losses"} or (word.endswith("loss") and word not in {"ploss", "closs"}):

@@ -26,6 +26,7 @@ TRADED_DB = 6.0
 PERCEPTUAL = {"lpips", "dists", "fid", "kid", "niqe"}
 # Losses of adversarial and policy-gradient training need not fall (NORM-03, NORM-04).
 COMMON = 0.8  # of the rows must hold all parts of a loss
+BATCHES = 20
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
 
 
@@ -173,7 +174,11 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))
     means = {(s.quantity, s.split, s.part) for s in found if s.window != "batch"}
-    found = [s for s in found if s.window != "batch" or (s.quantity, s.split, s.part) not in means]
+    # A few batches of a first evaluation are no evaluations.
+    few = {s.name for s in found if s.window == "batch" and s.split != "train" and int(s.finite.sum()) < BATCHES}
+    found = [s for s in found if s.window != "batch" or not (s.name in few or (s.quantity, s.split, s.part) in means)]
+    if not found:
+        raise Absent("no validation metric is logged but on single batches", ("a metric on held-out data",))
     return tuple(sorted(found, key=lambda s: (rank[s.quantity or ""] + (len(rank) if s.part else 0), -len(s), s.name)))
 
 

@@ -174,6 +174,8 @@ def _finding(series: Series, fall: Fall, ill: bool, held: list[Series]) -> Findi
     text = f"{series.name} was best ({best:.4g}) around {where(series, fall.best_index)} and ends at {last:.4g}, " + (
         f"{share(fall.share)} of the gain lost"
         if fall.gain > 3 * fall.sigma
+        else "which it was not before"
+        if max(abs(fall.best), abs(fall.first)) < 1e-9 * abs(fall.last)  # of nothing there is no share
         else f"{share(fall.drop / _scale(series, fall))} worse"
         if series.unit != "dB"
         # A share of decibels means nothing: 10 dB are a factor of ten in the squared error.

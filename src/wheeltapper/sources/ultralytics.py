@@ -14,10 +14,10 @@ from wheeltapper.sources import Head
 from wheeltapper.sources._blocks import CONFLICT, CONFLICT_NOTE, blocks, first_rows, header_of
 from wheeltapper.sources._clocks import reading_by_clocks
 from wheeltapper.sources._csv import read_table
-from wheeltapper.sources._table import Stated, Table, TableBuilder
+from wheeltapper.sources._table import HOLE, Stated, Table, TableBuilder
 from wheeltapper.sources._tail import Tail
 from wheeltapper.sources._text import number
-from wheeltapper.sources.record import Fact, Reading
+from wheeltapper.sources.record import Fact, Note, Reading
 
 FORMAT = "ultralytics results"
 TXT = "YOLOv5 results.txt"
@@ -58,7 +58,21 @@ def read(path: Path, tail: Tail | None = None) -> list[Reading]:
         start = file.read(4096)
     if re.match(rb"\s*\d+/\d+\s", start):
         return [_read_txt(path)]
-    return [reading_by_clocks(read_table(path, tail), CSV, _stated)]
+    table = read_table(path, tail)
+    _unevaluated(table)
+    return [reading_by_clocks(table, CSV, _stated)]
+
+
+def _unevaluated(table: Table) -> None:
+    """With --noval, and while it evolves settings, YOLOv5 evaluates the last epoch only and writes zeros for all others."""
+    held = [name for name in table.columns if name.startswith(("val/", "metrics/"))]
+    if not any(name.startswith("val/") for name in held):
+        return
+    empty = np.all([table.columns[name] == 0 for name in held], axis=0)
+    if not bool(empty.any()) or bool(empty.all()):
+        return
+    table.columns = {name: np.where(empty, HOLE, c) if name in held else c for name, c in table.columns.items()}
+    table.notes.append(Note(f"{int(empty.sum())} rows hold zeros for every score: they were not evaluated", table.file))
 
 
 def _stated(name: str) -> Stated:
