@@ -105,7 +105,7 @@ def test_a_loss_that_jumped_first_makes_the_scale_fall() -> None:
     def collapse(jump: float) -> Run:
         loss = [0.02 + 0.0005 * (i % 3) for i in range(60)]
         loss[28] = 0.02 * jump
-        loss[40:] = [math.nan] * 20
+        loss[55:] = [math.nan] * 5
         scale = [65536.0] * 30 + [65536.0 / 2**i for i in range(1, 31)]
         return make_run({"train/loss": loss, "loss_scale": scale}, config="amp: fp16\n")
 

@@ -119,7 +119,9 @@ def scale_fell_first(case: Case) -> bool:
     fell = case.since(scale.clock, "scale-collapse") if scale is not None else None
     train: Series | None = case.get("train_loss")
     if fell is not None and train is not None and scale is not None and train.clock == scale.clock:
-        x = train.values[train.finite & (train.at <= fell)]
+        high = np.flatnonzero(scale.finite & (scale.at <= fell) & (scale.values >= 0.5 * np.nanmax(scale.values)))
+        start = float(scale.at[min(int(high[-1]) + 1, len(scale) - 1)]) if len(high) else fell
+        x = train.values[train.finite & (train.at <= start)]
         if len(x) >= 8 and float(x[-4:].max()) > 3 * float(np.median(x[:-4])) > 0:
             return False  # the loss had jumped by then: large gradients, and the scale with them
     others = [f for f in case.findings if f.severity == "ill" and f.id != "scale-collapse"]
