@@ -245,10 +245,14 @@ def test_curves_behind_a_list_of_words_are_read(tmp_path: Path) -> None:
 
 
 def test_a_metric_out_of_range_does_not_make_a_loss_diverge(tmp_path: Path) -> None:
-    def table(losses: list[float]) -> str:
-        return "step,train_loss,val_acc\n" + "\n".join(f"{i},{v:.4f},{190 + i % 7}" for i, v in enumerate(losses))
+    def table(losses: list[float], score: str = "val_iou") -> str:
+        return f"step,train_loss,{score}\n" + "\n".join(f"{i},{v:.4f},{190 + i % 7}" for i, v in enumerate(losses))
 
-    calm = told(tmp_path, table([2.0 * 0.95**i + 0.1 for i in range(60)]), "metrics.csv")
+    falls = [2.0 * 0.95**i + 0.1 for i in range(60)]
+    calm = told(tmp_path, table(falls), "metrics.csv")
+    counts = told(tmp_path, table(falls, "val_acc"), "metrics.csv")
+    assert counts.verdict == "sound"  # right answers that are counted are no broken share
+    assert any("counts right answers" in line for line in counts.why)
     broke = told(tmp_path, table([0.3] * 20 + [0.3 * 1.15**i for i in range(40)]), "metrics.csv")
     assert calm.causes[0].id == "metric-numerically-broken"
     assert {c.id: c.probability for c in broke.causes}.get("metric-numerically-broken", 0.0) < 0.5
