@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from wheeltapper.finding import Finding
+from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Absent, Signals
 from wheeltapper.signals.phases import phases_of
@@ -150,3 +152,16 @@ def test_a_recall_that_holds_its_level_does_not_make_a_run_sound() -> None:
     swings = {"val/f1": f1, "val/recall": [0.78, 0.77, 0.79, 0.78, 0.77, 0.78, 0.79, 0.78, 0.77, 0.78]}
     assert not Signals(make_run(swings)).get("learned").seen
     assert Signals(make_run({"val/accuracy": swings["val/recall"]})).get("learned").seen
+
+
+def test_lists_in_files_of_their_own_are_no_parts_of_one_loss(tmp_path: Path) -> None:
+    for name, level in (("loss_c1_log.txt", 1.9), ("loss_c2_log.txt", 0.9)):
+        (tmp_path / name).write_text(str([round(level + 0.01 * i, 3) for i in range(30)]))
+    (run,) = read_runs(tmp_path)
+    with pytest.raises(Absent):
+        Signals(run).get("train_loss")
+    rows = "\n".join(f"{2.0 - 0.01 * i},{1.0 - 0.01 * i}" for i in range(30))
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "log.csv").write_text(f"loss_box,loss_cls\n{rows}\n")
+    (run,) = read_runs(tmp_path / "table")
+    assert Signals(run).get("train_loss").values[0] == 3.0

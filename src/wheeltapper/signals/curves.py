@@ -101,6 +101,10 @@ def _sum_of_parts(parts: list[Series]) -> Series | None:
     if len(parts) < 2:
         return max(parts, key=len) if parts else None
     lead = max(parts, key=len)
+    if lead.clock == "row":  # lists of numbers in files of their own need not be of one training
+        parts = [s for s in parts if s.files == lead.files]
+        if len(parts) < 2:
+            return None
     same = [s for s in parts if s.clock == lead.clock and len(s) == len(lead) and np.array_equal(s.at, lead.at)]
     if len(same) == 1:
         return _sum_at_common(lead, [s for s in parts if s.clock == lead.clock and len(s) >= COMMON * len(lead)])
