@@ -218,7 +218,7 @@ def pairs(t: Training, arm: Callable[[], Any], seconds: float, least: int, rng: 
     gc.disable()
     try:
         while len(found) < least or time.perf_counter() - begun < seconds:
-            orders = [rng.random() < 0.5 for _ in range(24)]
+            orders = rng.sample([True, False] * 12, 24)
             segment(t, nothing, 2)
             clock.mark()
             for swapped in orders:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -474,12 +473,46 @@ def test_gradients_of_another_kind_in_the_short_way(device: Any, short: str, odd
     assert [r.grad_norm for r in guard.history] == pytest.approx(expected, rel=1e-3 if odd == "half" else 1e-5)
 
 
+def test_the_short_way_is_not_for_what_is_compiled(device: Any, short: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step inside of torch.compile is left alone, before it and after it all is as ever."""
+    loop = Single(device)
+    for k in range(6):
+        loop.once(k)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.compiler, "is_compiling", lambda: True)
+        loop.once(6)
+    for k in range(7, 9):
+        loop.once(k)
+    loop.guard.close()
+    assert loop.guard.passive is None
+    assert (loop.guard._straight._native is not None) == (short == "c++")
+    assert [r.batch_id for r in loop.guard.history] == [0, 1, 2, 3, 4, 5, 7, 8]
+
+
+def test_the_native_step_gives_way_to_python_where_another_device_is_current(
+    device: Any, library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(straight, "BUILD", SimpleNamespace(ask=lambda: library, over=False))
+    loop = Single(device)
+    for k in range(1, 5):
+        loop.once(k)
+    assert loop.guard._straight._native is not None
+    monkeypatch.setattr(loop.guard._meter.fused, "stream", lambda: None)
+    for k in range(5, 9):
+        loop.once(k)
+    assert loop.guard._straight._native is None
+    loop.guard.close()
+    assert loop.guard.passive is None
+    assert all(r.update_ratio > 0 and r.grad_norm > 0 for r in loop.guard.history)
+
+
 def test_rows_that_the_device_writes_to_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read when the device is done and not before; when it is too far behind rows are dropped and counted."""
     driver = on_the_cpu(monkeypatch)
     monkeypatch.setattr(straight.BUILD, "over", True)
-    monkeypatch.setattr("wheeltapper.guard.straight.SECONDS", 0)
-    monkeypatch.setattr("wheeltapper.guard.steps.SECONDS", 0)
+    for module in ("straight", "steps"):
+        monkeypatch.setattr(f"wheeltapper.guard.{module}.TOGETHER", 0)
+        monkeypatch.setattr(f"wheeltapper.guard.{module}.SECONDS", 1e9)
     torch.manual_seed(0)
     model = nn.Linear(8, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -140,7 +140,7 @@ class Guard:
         """After backward(), before clipping and optimizer.step(); once for every micro-batch."""
         if self.stopping is not None and self.policy == "stop":
             raise Stop(self.stopping)
-        if self._straight is not None:
+        if self._straight is not None and not torch.compiler.is_compiling():
             try:
                 if self._straight.note(loss, batch_id):
                     return
@@ -285,7 +285,7 @@ class Guard:
 
     def _went_straight(self) -> bool:
         try:
-            return self._straight is not None and self._straight.stepped()
+            return self._straight is not None and not torch.compiler.is_compiling() and self._straight.stepped()
         except Exception as error:
             self._fail("after the step", error)
             return True

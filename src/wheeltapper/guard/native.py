@@ -213,12 +213,17 @@ class Build:
     def _look(self) -> None:
         if self._path is None:
             self._path = folder() / f"guard-{key()}.so"
+        code = self._process.poll() if self._process is not None else None
         if self._path.exists():
             self.library = load(self._path)
-        elif self._process is not None and self._process.poll():
-            self._give_up(f"the compiler ended with {self._process.returncode}")
+        elif self._process is not None and code:
+            self._give_up(f"the compiler ended with {code}")
         elif self._process is None and locked(self._path):
-            self._process = start(self._path)
+            try:
+                self._process = start(self._path)
+            except Exception:
+                self._path.with_suffix(".lock").unlink()
+                raise
 
     def _give_up(self, why: object) -> None:
         self.over = True

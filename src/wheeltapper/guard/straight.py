@@ -41,6 +41,7 @@ class Straight:
         self._apart = False  # somebody writes to the weights between steps
         self._native: Native | None = None
         self._wanted = BUILD.ask() is not None  # it can be had
+        self._never = False
         self.single = True  # a step has one micro-batch
 
     def note(self, loss: Any, batch_id: Any) -> bool:
@@ -55,7 +56,6 @@ class Straight:
             or self._meter.fused is not self._fused
             or guard._outbox.full
             or sum([len(g["params"]) for g in guard.optimizer.param_groups]) != self._count
-            or torch.compiler.is_compiling()
             or (guard._cuda and torch._C._cuda_isCurrentStreamCapturing())
         ):
             return False
@@ -137,7 +137,9 @@ class Straight:
     def _go_native(self, native: Native, row: Row, loss: Any) -> bool:
         fused, stream = self._fused, self._fused.stream()
         if native.at is not fused.moves.at or stream is None:
-            self._stepped, self._native, self._wanted = native.versions(), None, True
+            # The sample is another one, and is to be bound anew; or it is not the current device's, and Python sees to that.
+            self._stepped, self._native = native.versions(), None
+            self._wanted, self._never = stream is not None, stream is None
             return self._go(row, loss)
         before = self._pending
         fused.aim(self._take(row)[0], *(before.place if before is not None and before.place is not None else (0, 0.0)))
@@ -167,11 +169,11 @@ class Straight:
             self._stepped = self._fused.moves.read()
         else:
             self._native.stepped()
-        if self._apart or guard.prompt:
+        if self._apart or guard.prompt or row.step_s > SECONDS:
             guard._guarded("after the step", self.settle)
         if guard.prompt or len(guard._outbox) > TOGETHER or now - guard._read > SECONDS:
             guard._guarded("after the step", drain, guard)
-            if self._native is None and not BUILD.over:
+            if self._native is None and not self._never and not BUILD.over:
                 self._wanted = BUILD.ask() is not None
         if guard._activations is not None and guard.tick % guard.every == 0:
             guard._guarded("after the step", guard._activations.attach)
