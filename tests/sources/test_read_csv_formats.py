@@ -348,3 +348,5 @@ def test_zeros_of_epochs_that_were_not_evaluated_are_holes(tmp_path: Path) -> No
     assert "5 rows hold zeros" in texts(reading)
     table.write_text(f"{header}\n" + "".join(f"{e}, {0.1 - 0.01 * e}, 0, {0.2 + 0.01 * e}\n" for e in range(5)))
     same(series(readings_of(table)[0], "metrics/mAP_0.5").values, [0.0] * 5)  # evaluated, and nothing was found
+    table.write_text(f"{header}\n" + "".join(f"{e}, {0.1 - 0.01 * e}, 0, 0\n" for e in range(5)) + "5, 0, 0\n")
+    assert len(series(readings_of(table)[0], "metrics/mAP_0.5").values) == 6  # throughout, and the last row is cut

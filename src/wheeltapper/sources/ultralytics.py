@@ -68,8 +68,8 @@ def _unevaluated(table: Table) -> None:
     held = [name for name in table.columns if name.startswith(("val/", "metrics/"))]
     if not any(name.startswith("val/") for name in held):
         return
-    empty = np.all([table.columns[name] == 0 for name in held], axis=0)
-    if not bool(empty.any()) or bool(empty.all()):
+    empty = np.all([(table.columns[name] == 0) | (table.columns[name] == HOLE) for name in held], axis=0)
+    if not bool(empty.any()) or bool(empty.all()):  # zero throughout is an evaluation that finds nothing
         return
     table.columns = {name: np.where(empty, HOLE, c) if name in held else c for name, c in table.columns.items()}
     table.notes.append(Note(f"{int(empty.sum())} rows hold zeros for every score: they were not evaluated", table.file))
