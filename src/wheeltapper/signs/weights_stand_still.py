@@ -13,8 +13,8 @@ branch that the loss does not reach, or a saved copy that is not the trained mod
 The first elements (4,096 at most) of each parameter are compared, bit by bit: a step of any size changes some of them. Parameters frozen on
 purpose are pretrained ones: those do not count. Counted are matrices that still follow the law of their initialisation (uniform within
 1/sqrt(fan in) and its kin, normal with the usual deviations; second and fourth moment within five standard errors).
-All parameters the same: ill, or a watch where the log shows that something learned all the same: then the saved weights are
-not those that were trained, or part of them lies elsewhere. Untouched random matrices that hold a tenth of all parameters: ill; fewer: a watch, for unused heads
+All parameters the same: ill, or a watch where a score moves between the two checkpoints all the same: then the saved weights are
+not those that were trained, or part of them lies elsewhere. Where the rate is zero meanwhile, that is all there is to say. Untouched random matrices that hold a tenth of all parameters: ill; fewer: a watch, for unused heads
 and random features are kept on purpose. Statistics of batch norm are no parameters.
 
 ## When it is wrong
@@ -33,15 +33,17 @@ from __future__ import annotations
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place, Severity
+from wheeltapper.run.model import Run, Series
 from wheeltapper.signals.learned import Learned
 from wheeltapper.signals.weights import Weight, Weights, fresh
+from wheeltapper.sources.record import Floats
 
 ID = "weights-stand-still"
 LIVE = False
 SHARE = 0.1  # of all parameters; below it lie the heads and random features that people keep unused
 
 
-def look(weights: Weights, learned: Learned) -> Answer:
+def look(run: Run, weights: Weights, learned: Learned, lr: Series | None = None) -> Answer:
     parameters = weights.of("raw")
     still = [w for w in parameters if w.same == 1.0]
     if not parameters or not still:
@@ -49,8 +51,12 @@ def look(weights: Weights, learned: Learned) -> Answer:
     everything = sum(w.size for w in parameters)
     if len(still) == len(parameters) > 1:
         text = f"not one of {len(parameters)} parameters moved between {weights.span}"
-        if learned.seen:
-            return _told(weights, f"{text}, though {learned.why}: what was saved is not what was trained", "watch", still, 1.0)
+        if lr is not None and lr.clock == weights.clock and not np.any(_between(lr, weights) > 0):
+            return Clear(f"{text}: the rate is zero between them")
+        series = run.series.get(learned.series or "")
+        if series is not None and _moves(_between(series, weights)):
+            text += f", though {series.name} moves meanwhile: what was saved is not what was trained"
+            return _told(weights, text, "watch", still, 1.0)
         return _told(weights, text, "ill", still, 1.0)
     random = [w for w in still if fresh(w)]
     part = sum(w.size for w in random) / everything
@@ -61,6 +67,16 @@ def look(weights: Weights, learned: Learned) -> Answer:
         f"the same bits at {weights.clock} {weights.since:,.10g} and {weights.until:,.10g}"
     )
     return _told(weights, text, "ill" if part >= SHARE else "watch", random, part)
+
+
+def _between(series: Series, weights: Weights) -> Floats:
+    at = series.on("epoch" if weights.clock == "epoch" else "step")
+    return series.values[series.finite & (at > weights.since) & (at <= weights.until)] if at is not None else series.values[:0]
+
+
+def _moves(x: Floats) -> bool:
+    """A score of weights that stand still repeats, but for noise: its halves do not differ by a fiftieth."""
+    return len(x) >= 4 and abs(float(np.median(x[: len(x) // 2]) - np.median(x[len(x) // 2 :]))) > 0.02 * abs(float(np.median(x)))
 
 
 def _names(found: list[Weight]) -> str:
@@ -96,6 +112,12 @@ CASES = {
         "train/loss": [2.0, 1.9, 1.6, 1.3, 1.1, 1.0, 0.9, 0.8],
         "checkpoints": {f"net_{step}.safetensors": ({"body.weight": _FEATURES, "head.weight": _HEAD},) for step in (1, 7)},
         "expect": "watch",
+    },
+    "a rate of zero": {
+        "train/loss": [2.0, 1.5, 1.2, *([1.1] * 7)],
+        "lr": [0.1, 0.05, *([0.0] * 8)],
+        "checkpoints": {f"net_{step}.safetensors": ({"body.weight": _FEATURES, "head.weight": _HEAD},) for step in (2, 9)},
+        "expect": "clear",
     },
     "an unused head": {
         "checkpoints": {
