@@ -218,7 +218,8 @@ class Fused:
                 cell.value = 0
             self.moves.sampled.value = len(self.moves)
             self._goal.value = self._summed + len(self.moves)
-            self._aimed, self.now = True, []
+            self._aimed = True
+        self.now = []  # the table is written by another
         self._into.value, self._back.value, self._mark.value = row, back, mark
 
     def stream(self) -> int | None:

@@ -41,7 +41,7 @@ class Straight:
         self._apart = False  # somebody writes to the weights between steps
         self._native: Native | None = None
         self._wanted = BUILD.ask() is not None  # it can be had
-        self._never = False
+        self._never = False  # it was tried, and does not fit
         self.single = True  # a step has one micro-batch
 
     def note(self, loss: Any, batch_id: Any) -> bool:
@@ -94,8 +94,8 @@ class Straight:
         fused.go(True, True, self._take(row)[0], (loss, None, None, None, None), *before)
         fused.moves.versions = versions
         if self._wanted:
-            self._wanted = False
-            self._native = self._adopt()
+            self._wanted, self._native = False, self._adopt()
+            self._never = self._native is None
         return True
 
     def _take(self, row: Row) -> tuple[int, float]:
