@@ -293,3 +293,13 @@ def test_a_fix_that_is_kept_from_the_run_says_so(capsys: pytest.CaptureFixture[s
     code, out, _ = call(capsys, "fix", EXAMPLE, "--keep", "lr", "--dry-run")
     assert code == 1  # a remedy there is, and the user's pin refuses it
     assert "No fix: you keep optimizer.lr" in out
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("--budget=1.2.3", "no length of time"), ("--timeout=soon", "no length of time"), ("--memory=1.2.3G", "no size")],
+)
+def test_a_trial_names_a_wrong_quantity(capsys: pytest.CaptureFixture[str], option: str, told: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["trial", EXAMPLE, "--cmd", "true", option])
+    assert told in capsys.readouterr().err

@@ -147,7 +147,6 @@ def test_runs_are_stopped_where_nothing_more_can_come(tmp_path: Path, monkeypatc
         (["RUN", "extra", "--cmd", "x"], "too many"),
         (["resume", "RUN"], "holds no trial"),
         (["report", "RUN"], "holds no trial"),
-        (["RUN", "--cmd", "t {out}", "--budget", "soon"], "not a time"),
         (["RUN", "--cmd", "t {out} 'x"], "open quote"),
         (["RUN", "--cmd", COMMAND, "--engine", "cloud", "--yes"], "no engine"),
         (["RUN", "--cmd", COMMAND], "nobody is there to agree"),

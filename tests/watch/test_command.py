@@ -15,7 +15,6 @@ from writers import Live
 from wheeltapper.cli.main import main
 from wheeltapper.watch import Watcher, plain
 from wheeltapper.watch.notify import Notifier
-from wheeltapper.watch.pace import seconds_of
 from wheeltapper.watch.state import default_file
 
 
@@ -161,8 +160,10 @@ def test_the_table_for_who_has_no_textual(tmp_path: Path) -> None:
     assert "waiting" in out.getvalue()
 
 
-def test_lengths_of_time() -> None:
-    with pytest.raises(ValueError, match="no length of time"):
-        seconds_of("-3m")
+def test_lengths_of_time(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in ("-3m", "1.2.3", "soon", ""):
+        with pytest.raises(SystemExit, match="2"):
+            main(["watch", "runs", f"--interval={wrong}"])
+        assert "no length of time" in capsys.readouterr().err
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from wheeltapper.cli.output import add_look_options, console_for, write
+from wheeltapper.cli.quantities import folder_name
 
 DESCRIPTION = """\
 Writes what to do after an ill run: the corrected config (only the lines that change,
@@ -39,10 +40,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("-o", "--out", metavar="DIR", help="folder to write to (default: NAME-fix)")
     parser.add_argument("--dry-run", action="store_true", help="show the diff only; write nothing")
     parser.add_argument(
-        "--keep", action="append", default=[], metavar="KNOB", help="a setting that stays as it is: a knob, an area or your own key (may be repeated)"
+        "--keep",
+        action="append",
+        default=[],
+        metavar="KNOB",
+        help="a setting that stays as it is: a knob, an area or your own key (may be repeated)",
     )
     parser.add_argument("--try", dest="wanted", metavar="CAUSE", help="try a cause that is only suspected")
-    parser.add_argument("--case", metavar="CASE", help="the earlier attempts at this run: the folder of a fix, or its case.json")
+    parser.add_argument(
+        "--case", metavar="CASE", help="the earlier attempts at this run: the folder of a fix, or its case.json"
+    )
     parser.add_argument("--run", metavar="NAME", dest="name", help="which run, where RUN holds several")
     parser.add_argument("--json", action="store_true", help="JSON, as report/schema/fix.json describes it")
     add_look_options(parser, output=False)
@@ -57,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         fix = api.fix(
             args.path, option=args.option, keep=args.keep, case=args.case, wanted=args.wanted, name=args.name, progress=progress
         )  # fmt: skip
-    folder = args.out or f"{file_name(fix.diagnosis.run.name)}-fix"
+    folder = args.out or f"{folder_name(fix.diagnosis.run.name)}-fix"
     written = [] if args.dry_run else [str(path) for path in api.save_fix(fix, folder, case=args.case)]
     if args.json:
         from wheeltapper.report.json_fix import fix_object
@@ -74,13 +81,3 @@ def run(args: argparse.Namespace) -> int:
         else:
             print_fix(view, out, written)
     return CODES[fix.state]
-
-
-def file_name(name: str) -> str:
-    """A run's name as the name of a folder.
-
-    >>> file_name("a b/c"), file_name("..")
-    ('a_b_c', 'run')
-    """
-    kept = "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".")
-    return kept[:80] or "run"

@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from wheeltapper import __version__
+from wheeltapper.cli.output import STOPPED
 from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
-COMMANDS = ("show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "schedule", "compare", "explain", "list", "replay", "lab")
+COMMANDS = (
+    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "schedule", "compare", "explain", "list", "replay", "lab",
+)  # fmt: skip
 
 SOUND, ERROR = 0, 2
-STOPPED, PIPE_CLOSED = 130, 141  # as a shell reports SIGINT and SIGPIPE
+PIPE_CLOSED = 141  # as a shell reports SIGPIPE
 EXIT_CODES = """\
 exit codes:
   0  sound, or nothing found

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def add_look_options(parser: argparse.ArgumentParser, *, output: bool = True) -> None:
+STOPPED = 130  # as a shell reports SIGINT
+
+
+def add_look_options(parser: argparse._ActionsContainer, *, output: bool = True) -> None:
     """`output` False: the command has an -o of its own."""
     parser.add_argument("--width", type=int, metavar="N", help="columns to use (default: the terminal, or 80)")
     parser.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")

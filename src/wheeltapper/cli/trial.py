@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wheeltapper.cli.output import STOPPED, add_look_options, console_for, write
+from wheeltapper.cli.quantities import folder_name, seconds, size
 from wheeltapper.errors import InputError
 
 if TYPE_CHECKING:
+    from wheeltapper.trial.engines import Engine
     from wheeltapper.trial.plan import TrialPlan
     from wheeltapper.trial.read import Trial
 
@@ -36,7 +40,6 @@ examples:
 
 exit codes: 0 some cause is confirmed, 1 none is (refuted), 2 error, 3 cannot tell
 """
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,7 +48,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("path", metavar="RUN", help="a run folder; or `report DIR`, `resume DIR`")
     parser.add_argument("folder", nargs="?", metavar="DIR", help="the folder of a trial, after `report` or `resume`")
-    what = parser.add_argument_group("what is tried")
+    _add_what(parser.add_argument_group("what is tried"))
+    _add_how(parser.add_argument_group("how it is decided"))
+    _add_where(parser.add_argument_group("where it runs"))
+    _add_written(parser.add_argument_group("what is written"))
+
+
+def _add_what(what: argparse._ArgumentGroup) -> None:
     what.add_argument("--cmd", metavar="COMMAND", help="how the training is started (see below)")
     what.add_argument(
         "--cause", action="append", default=[], metavar="ID", help="try this cause (default: the leading three)"
@@ -83,7 +92,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--config", metavar="FILE", help="the file that {config} stands for (default: the run's only one)"
     )
     what.add_argument("--cwd", metavar="DIR", help="where the command is run (default: here, or with the run)")
-    how = parser.add_argument_group("how it is decided")
+
+
+def _add_how(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--metric", metavar="SERIES", help="compare by this series (default: the leading validation metric)"
     )
@@ -105,30 +116,35 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument(
         "--steps", type=float, metavar="N", help="length of an arm (default: as short as the symptom allows)"
     )
-    where = parser.add_argument_group("where it runs")
+
+
+def _add_where(where: argparse._ArgumentGroup) -> None:
     where.add_argument("--engine", default="local", metavar="NAME", help="local, ray or slurm (default: local)")
     where.add_argument(
         "--engine-option", action="append", default=[], metavar="KEY=VALUE", help="an option of the engine"
     )
-    where.add_argument("--budget", metavar="TIME", help="machine time of all arms together: 90s, 30m, 2h")
+    where.add_argument("--budget", type=seconds, metavar="TIME", help="machine time of all arms together: 90s, 30m, 2h")
     where.add_argument("--cpus", type=float, default=1.0, metavar="N", help="processors of one arm (default: 1)")
     where.add_argument("--gpus", type=float, metavar="N", help="GPUs of one arm (default: 1 if there are any)")
-    where.add_argument("--memory", metavar="SIZE", help="memory that one arm may use: 4G")
-    where.add_argument("--timeout", metavar="TIME", help="stop a repeat after this (default: ten times the control)")
+    where.add_argument("--memory", type=size, metavar="SIZE", help="memory that one arm may use: 4G")
+    where.add_argument(
+        "--timeout", type=seconds, metavar="TIME", help="stop a repeat after this (default: ten times the control)"
+    )
     where.add_argument(
         "--data", action="append", default=[], metavar="FILE", help="data whose hash goes into the ledger"
     )
     where.add_argument("--yes", action="store_true", help="do not ask")
     where.add_argument("--dry-run", action="store_true", help="print the plan and stop")
-    out = parser.add_argument_group("what is written")
-    out.add_argument("-o", "--output", metavar="DIR", help="the folder of the trial (default: trial_NAME)")
+
+
+def _add_written(out: argparse._ArgumentGroup) -> None:
+    out.add_argument("-o", "--output", dest="out", metavar="DIR", help="the folder of the trial (default: trial_NAME)")
     out.add_argument("--case", metavar="CASE", help="add the verdicts to this case file, or the one in this folder")
     form = out.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="the report as Markdown")
     form.add_argument("--html", metavar="FILE", help="the report as one page with paired curves")
     form.add_argument("--json", action="store_true", help="the report as JSON")
-    out.add_argument("--width", type=int, metavar="N", help="columns to use (default: the terminal, or 80)")
-    out.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")
+    add_look_options(out, output=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -158,14 +174,13 @@ def _begin(args: argparse.Namespace) -> int:
 
     with Progress("diagnosing"):
         plan = api.plan_trial(args.path, args.cmd, _wish(args), name=args.run_name)
-    folder = Path(args.output) if args.output else Path(f"trial_{re.sub(r'[^A-Za-z0-9_.-]+', '_', plan.name)}")
-    print_plan(plan, _console(args))
+    folder = Path(args.out or f"trial_{folder_name(plan.name)}")
+    with console_for(args) as out:
+        print_plan(plan, out)
     if args.dry_run:
         return 0
-    if not _agreed(plan, args.yes):
-        print("nothing was run", file=sys.stderr)
+    if not _agreed(plan, folder, args.yes):
         return 3
-    print(f"trial:  {folder}", file=sys.stderr)
     from wheeltapper.trial.driver import start_trial
 
     return _drive(args, folder, lambda engine, show: start_trial(plan, folder, engine, show=show))
@@ -175,79 +190,80 @@ def _search(args: argparse.Namespace) -> int:
     """Look for the culprit among settings or commits; the folder can be given again to go on after a stop."""
     from wheeltapper import api
     from wheeltapper.report.terminal_trial import print_search
-    from wheeltapper.trial.engines import open_engine
     from wheeltapper.trial.hunt import hunt_commit, hunt_settings
     from wheeltapper.trial.search import commits_between
 
     if args.good and args.bisect:
         raise InputError("--good and --bisect are two searches.", do="Look among the commits first, then the settings.")
     plan, found = api.plan_search(args.path, args.cmd, _wish(args), name=args.run_name, good=args.good)
-    folder = Path(args.output) if args.output else Path(f"trial_{re.sub(r'[^A-Za-z0-9_.-]+', '_', plan.name)}_search")
+    folder = Path(args.out or f"trial_{folder_name(plan.name)}_search")
     good, commits = commits_between(args.bisect, Path(plan.command.cwd)) if args.bisect else ("", ())
-    print_search(plan, found, commits, _console(args))
+    with console_for(args) as out:
+        print_search(plan, found, commits, out)
     if args.dry_run:
         return 0
-    if not _agreed(plan, args.yes):
-        print("nothing was run", file=sys.stderr)
+    if not _agreed(plan, folder, args.yes):
         return 3
-    print(f"trial:  {folder}", file=sys.stderr)
-    before = signal.signal(signal.SIGTERM, _as_interrupt)  # a stop by the system is as clean as Ctrl-C
-    engine = open_engine(args.engine, **dict(_pair(text) for text in args.engine_option))
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
     try:
-        if found is None:
-            answer = hunt_commit(plan, good, commits, folder, engine, say)
-        else:
-            answer = hunt_settings(plan, found.edits, folder, engine, say)
+        with _engine(args) as engine:
+            if found is None:
+                answer = hunt_commit(plan, good, commits, folder, engine, say)
+            else:
+                answer = hunt_settings(plan, found.edits, folder, engine, say)
     except KeyboardInterrupt:
         print("\nstopped; give the same command again to go on: what has run is not run again", file=sys.stderr)
-        return 130
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return STOPPED
     print(f"{answer.text} ({answer.runs} runs)")
     return 0 if answer.culprits else 3
 
 
-def _agreed(plan: TrialPlan, yes: bool) -> bool:
-    """Ask before more is spent than the budget, or anything of unknown cost, unless told not to."""
+def _agreed(plan: TrialPlan, folder: Path, yes: bool) -> bool:
+    """Ask before more is spent than the budget, or anything of unknown cost, unless told not to; say how it went."""
     most = plan.cost.most_seconds
-    if yes or (plan.budget is not None and most is not None and most <= plan.budget):
-        return True
-    if plan.budget is not None:
-        question = "This may cost more than the budget; it will be stopped there. Begin?"
-    else:
-        question = "Begin?"
-    if not sys.stdin.isatty():
-        raise InputError("nobody is there to agree to the cost.", do="Give --yes to begin without asking.")
-    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    if not yes and (plan.budget is None or most is None or most > plan.budget):
+        if not sys.stdin.isatty():
+            raise InputError("nobody is there to agree to the cost.", do="Give --yes to begin without asking.")
+        over = "This may cost more than the budget; it will be stopped there. " if plan.budget is not None else ""
+        if input(f"{over}Begin? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("nothing was run", file=sys.stderr)
+            return False
+    print(f"trial:  {folder}", file=sys.stderr)
+    return True
 
 
 def _resume(args: argparse.Namespace) -> int:
     from wheeltapper.trial.driver import resume_trial
 
     folder = Path(args.folder)
-    budget = None if args.budget is None else seconds(args.budget)
-    return _drive(args, folder, lambda engine, show: resume_trial(folder, engine, budget=budget, show=show))
+    return _drive(args, folder, lambda engine, show: resume_trial(folder, engine, budget=args.budget, show=show))
 
 
 def _drive(args: argparse.Namespace, folder: Path, work: Any) -> int:
     from wheeltapper.cli.trial_bars import bars
-    from wheeltapper.trial.engines import open_engine
 
-    options = dict(_pair(text) for text in args.engine_option)
-    before = signal.signal(signal.SIGTERM, _as_interrupt)  # a stop by the system is as clean as Ctrl-C
     try:
-        with bars(sys.stderr) as show:
-            work(open_engine(args.engine, **options), show)
+        with _engine(args) as engine, bars(sys.stderr) as show:
+            work(engine, show)
     except KeyboardInterrupt:
         print(f"\nstopped; go on with: wheeltapper trial resume {shlex.quote(str(folder))}", file=sys.stderr)
-        return 130
+        return STOPPED
+    return _report(args, folder)
+
+
+@contextmanager
+def _engine(args: argparse.Namespace) -> Iterator[Engine]:
+    """The engine that was asked for; while it works, a stop by the system is as clean as Ctrl-C."""
+    from wheeltapper.trial.engines import open_engine
+
+    before = signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        yield open_engine(args.engine, **dict(_pair(text) for text in args.engine_option))
     finally:
         signal.signal(signal.SIGTERM, before)
-    return _report(args, folder)
 
 
 def _as_interrupt(_number: int, _frame: object) -> None:
@@ -256,7 +272,6 @@ def _as_interrupt(_number: int, _frame: object) -> None:
 
 def _report(args: argparse.Namespace, folder: Path) -> int:
     from wheeltapper import api
-    from wheeltapper.cli.output import write
 
     trial = api.trial(folder, case=args.case)
     _refuse_broken_command(trial)
@@ -272,7 +287,8 @@ def _report(args: argparse.Namespace, folder: Path) -> int:
     else:
         from wheeltapper.report.terminal_trial import print_report
 
-        print_report(trial, _console(args))
+        with console_for(args) as out:
+            print_report(trial, out)
     from wheeltapper.report.trial_view import answers_in
 
     answers = set(answers_in(trial).values())
@@ -294,12 +310,6 @@ def _refuse_broken_command(trial: Trial) -> None:
         )
 
 
-def _console(args: argparse.Namespace) -> Any:
-    from wheeltapper.report.terminal import console
-
-    return console(sys.stdout, width=args.width, color=False if args.no_color else None)
-
-
 def _wish(args: argparse.Namespace) -> Any:
     from wheeltapper.trial.arms import Wish
     from wheeltapper.trial.engines.local import visible_gpus
@@ -315,9 +325,7 @@ def _wish(args: argparse.Namespace) -> Any:
         causes=tuple(args.cause), sets=tuple(args.sets), files=tuple(args.files), placebo=tuple(args.placebo), dose=args.dose, metric=args.metric,
         better=args.better, symptom=args.symptom, steps=args.steps, repeats=args.repeats, delta=args.delta,
         alpha=args.alpha, config=args.config, cwd=args.cwd, cpus=args.cpus, gpus=gpus,
-        memory=None if args.memory is None else size(args.memory),
-        timeout=None if args.timeout is None else seconds(args.timeout),
-        budget=None if args.budget is None else seconds(args.budget), data=tuple(args.data),
+        memory=args.memory, timeout=args.timeout, budget=args.budget, data=tuple(args.data),
     )  # fmt: skip
 
 
@@ -326,25 +334,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not sep or not key:
         raise InputError(f"--engine-option {text!r} is not of the form key=value.")
     return key, value
-
-
-def seconds(text: str) -> float:
-    """
-    >>> seconds("30m"), seconds("1h30m"), seconds("45")
-    (1800.0, 5400.0, 45.0)
-    """
-    parts = re.findall(r"([\d.]+)\s*([smhd]?)", text.strip())
-    if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
-        raise InputError(f"{text!r} is not a time.", do="Write it as 90s, 30m, 2h or 1h30m.")
-    return sum(float(number) * UNITS[unit] for number, unit in parts)
-
-
-def size(text: str) -> int:
-    """
-    >>> size("4G"), size("512M")
-    (4294967296, 536870912)
-    """
-    match = re.fullmatch(r"([\d.]+)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise InputError(f"{text!r} is not a size.", do="Write it as 512M or 4G.")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

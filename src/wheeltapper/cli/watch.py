@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheeltapper.cli.diagnose import exit_code
 from wheeltapper.cli.output import write
+from wheeltapper.cli.quantities import seconds
 
 if TYPE_CHECKING:
     from wheeltapper.watch import Incident, Watcher
@@ -44,9 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "path", nargs="+", metavar="PATH", help="a file or a folder of a run, or of many; may not exist yet"
     )
     parser.add_argument("--target", metavar="NAME=VALUE", help="say how likely the run reaches this score")
-    parser.add_argument("--interval", type=_time, default=10.0, metavar="TIME", help="between looks (default: 10 s)")
+    parser.add_argument("--interval", type=seconds, default=10.0, metavar="TIME", help="between looks (default: 10 s)")
     parser.add_argument(
-        "--stale", type=_time, default=1800.0, metavar="TIME", help="silence that is worth saying (default: 30m)"
+        "--stale", type=seconds, default=1800.0, metavar="TIME", help="silence that is worth saying (default: 30m)"
     )
     parser.add_argument(
         "--until-done", action="store_true", help="stop when every run has finished, crashed or gone silent"
@@ -62,15 +63,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--json", action="store_true", help="with --once: JSON")
     parser.add_argument("--light", action="store_true", help="the dashboard on a light ground")
     parser.add_argument("--no-color", action="store_true", help="no colour (also with the NO_COLOR variable)")
-
-
-def _time(text: str) -> float:
-    from wheeltapper.watch.pace import seconds_of
-
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -60,18 +59,3 @@ def duration(seconds: float) -> str:
     if s < 86400:
         return f"{s // 3600} h {s % 3600 // 60} min"
     return f"{s // 86400} d {s % 86400 // 3600} h"
-
-
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def seconds_of(text: str) -> float:
-    """A length of time as people write it; a bare number is seconds.
-
-    >>> [seconds_of(t) for t in ("90", "30m", "1.5h", "2d")]
-    [90.0, 1800.0, 5400.0, 172800.0]
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h|d)?\s*", text)
-    if found is None:
-        raise ValueError(f"{text!r} is no length of time; write it like 90, 30m, 2h or 1d")
-    return float(found[1]) * _UNITS[found[2] or "s"]
