@@ -97,7 +97,9 @@ def test_pages_escape_what_they_show(run_folder: Path) -> None:
     assert "&lt;script&gt;" in html
     assert "<svg" in html
     assert "<script>" not in text
-    assert as_object(trial)["verdicts"]["lr-too-high"]["answer"] == "confirmed"
+    told = as_object(trial)
+    assert (told["schema"], told["version"]) == ("wheeltapper/trial", "1.0")
+    assert told["verdicts"]["lr-too-high"]["answer"] == "confirmed"
 
 
 def test_the_report_command(run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

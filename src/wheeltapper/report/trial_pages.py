@@ -40,8 +40,8 @@ def _escaped(value: Any) -> Any:
 def as_object(trial: Trial) -> dict[str, Any]:
     books = trial.books
     return {
-        "format": "wheeltapper trial",
-        "version": __version__,
+        "schema": "wheeltapper/trial",
+        "version": "1.0",
         "folder": str(trial.folder),
         "plan": plan_object(trial.plan),
         "closed": books.closed,
