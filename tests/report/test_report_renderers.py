@@ -132,6 +132,13 @@ def test_where_nothing_is_worth_keeping_no_file_is_named() -> None:
         assert "worth nothing: chance" in " ".join(text.split())
 
 
+def test_a_cause_is_likely_and_a_sign_beyond_noise() -> None:
+    causes = (replace(sample_diagnosis().causes[0], grade="is-p"),)
+    view = view_of(sample_diagnosis(causes=causes))
+    assert view.causes[0].grade_words == "likely, by what was measured"
+    assert {s.grade_words for s in view.signs if s.grade == "is-p"} == {"p = 0.41"}
+
+
 def test_items_of_a_list_keep_their_margin() -> None:
     page = Page("x", "cause", "X.", (("References", "- One, with a long title that\n  goes on.\n- Two."),), "x.py")
     out = io.StringIO()

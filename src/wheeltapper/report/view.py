@@ -27,6 +27,7 @@ GRADE_WORDS: dict[Grade, str] = {
     "suspected": "suspected: put it to trial",
     "expected": "expected here",
 }
+CAUSE_WORDS: dict[Grade, str] = {**GRADE_WORDS, "is-p": "likely, by what was measured"}
 # What stands under the headline: for an ill run the reasons, else what a reader may stumble over.
 WHY_WORDS: dict[Verdict, str] = {"sound": "Worth knowing", "ill": "Why", "cannot-tell": "Worth knowing"}
 MOST_PLACES = 3
@@ -225,7 +226,7 @@ def _cause(cause: RankedCause) -> CauseView:
         probability=cause.probability,
         share=percent(cause.probability),
         grade=cause.grade,
-        grade_words=GRADE_WORDS[cause.grade],
+        grade_words=CAUSE_WORDS[cause.grade],
         summary="" if cause.evidence and cause.summary == cause.evidence[0].text else clean(cause.summary, 800),
         explains=_cleaned(cause.explains),
         evidence=tuple(_evidence(e) for e in cause.evidence),
