@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -54,3 +55,26 @@ def test_findings_are_told_once_and_can_be_written(case: str) -> None:
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda p: p.name)
 def test_nothing_certain_is_claimed_of_a_healthy_script(path: Path) -> None:
     assert [f"{f.id}: {f.summary}" for f in audit([path]).findings if f.grade == "is"] == []
+
+
+def test_several_configs_that_differ_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("lr: 0.1\nbatch_size: 256\n")
+    (tmp_path / "b.yaml").write_text("lr: 0.001\nbatch_size: 256\n")
+    (note,) = [n for n in audit([tmp_path]).notes if "configurations lie here" in n]
+    assert "(b.yaml last): a.yaml has lr 0.1." in note
+    (tmp_path / "a.yaml").write_text("lr: 0.001\nseed: 3\n")
+    assert not any("configurations lie here" in n for n in audit([tmp_path]).notes)
+
+
+def test_a_json_list_is_data_and_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text("[1, 2, 3]")
+    (tmp_path / "config.json").write_text('{"lr": 0.1}')
+    assert gc.isenabled()
+    audit([tmp_path])
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        audit([tmp_path])
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

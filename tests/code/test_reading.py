@@ -7,9 +7,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from reading_text import code_of, findings_of, ids
+from reading_text import code_of, findings_of, ids, sources_of
 
 from wheeltapper.code.checks import run_checks
+from wheeltapper.code.index import programs_of
 from wheeltapper.code.reading import read_code
 from wheeltapper.code.scripts import MAX_BYTES, read_sources
 
@@ -172,3 +173,39 @@ def test_a_test_is_no_entry(tmp_path: Path) -> None:
         (tmp_path / name).write_text(dedent(LIBRARY) + "run()\n", encoding="utf-8")
     codes, _ = read_code([tmp_path])
     assert [Path(c.program.entry.name).name for c in codes] == ["train.py"]
+
+
+WITH_LAYERS = """
+import argparse
+from net import Net
+from tools import chosen
+parser = argparse.ArgumentParser()
+parser.add_argument("--width", type=int, default=8)
+args = parser.parse_args()
+if __name__ == "__main__":
+    model = Net(chosen(args))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+def test_scripts_of_layers_alone_are_not_followed_and_what_they_name_counts() -> None:
+    layers = "class Net(nn.Module):\n    def __init__(self, width):\n        self.fc = nn.Linear(width, size_of(width))\n"
+    tools = "def chosen(args):\n    return args.width\n\ndef size_of(n):\n    args.width = n\n"
+    code = code_of(WITH_LAYERS, net_py=layers + "from tools import size_of\n", tools_py=tools)
+    assert sorted(s.name for s in code.program.scripts) == ["tools.py", "train.py"]
+    assert code.trains
+    assert any(scope.endswith("size_of") for scope in code.program.reachable)  # only the layers call it
+    (usage,) = [u for u in code.usages if u.option.name == "width"]
+    assert usage.acts  # it goes into code that is not seen
+
+
+def test_a_script_that_cannot_come_to_a_backward_pass_is_no_program() -> None:
+    train = WITH_LAYERS.replace('if __name__ == "__main__":', "def run():")
+    detect = "from train import parser\nif __name__ == '__main__':\n    print(parser)\n"
+    sources = sources_of({"detect.py": detect, "train.py": "import torch\n" + train})
+    programs, _ = programs_of(sources)
+    assert "detect.py" not in {p.entry.name for p in programs}

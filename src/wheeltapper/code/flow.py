@@ -14,6 +14,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wheeltapper.code import vocabulary as words
 from wheeltapper.code.climb import Walk
@@ -34,6 +35,11 @@ class Flow:
     _tracing: set[str] = field(default_factory=set)
     _held: dict[str, set[Rest]] = field(default_factory=dict)  # (kind, name) of everything an owner rests in
     _targets: dict[ast.Call, tuple[list[Func], bool]] = field(default_factory=dict)
+    _classes: dict[ast.expr, str | None] = field(default_factory=dict)  # of the thing whose field is read
+    _lines: dict[str, frozenset[str]] = field(default_factory=dict)  # a class of ours with all it is built on
+    _kin: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _holds: dict[tuple[ast.expr, str], bool] = field(default_factory=dict)
+    _loads: dict[Rest, bool] = field(default_factory=dict)
     _box_fields: tuple[int, set[str]] = field(
         default_factory=lambda: (0, set())
     )  # names of fields that are boxes, at that number of boxes
@@ -42,6 +48,17 @@ class Flow:
         self.starts_programs = any(name in self.program.calls for name in words.STARTS_PROGRAMS) or any(
             "subprocess" in table.values() or "deepspeed" in table.values() for table in self.program.imported.values()
         )
+
+    @cached_property
+    def annotations(self) -> list[tuple[Rest, str]]:
+        """Every parameter that says what it takes, and what it says."""
+        return [
+            (("v", func.scope, p.arg), ast.unparse(p.annotation))
+            for funcs in self.program.functions.values()
+            for func in funcs
+            for p in (*func.node.args.args, *func.node.args.kwonlyargs)
+            if p.annotation is not None
+        ]
 
     # -- asking ---------------------------------------------------------------------------------
 
@@ -88,12 +105,12 @@ class Flow:
 
     def may_hold(self, node: ast.expr, owner: str) -> bool:
         """Whether a read of a field can be of the given owner: a class, or a dictionary literal."""
+        if owner not in self._dicts:
+            other = self._class_read(node)
+            return other is None or self._related(other, owner)
         base = base_of(node)
         if base is None:
             return True
-        if owner not in self._dicts:
-            other = self.program.class_of(base)
-            return other is None or self._related(other, owner)
         if owner in self._tracing:
             return True
         self._tracing.add(owner)
@@ -102,6 +119,11 @@ class Flow:
             self._owners[owner] = Walk(self, frozenset(), whole=True).run([(holder, "box")], []).rests
             self._held[owner] = {r[:2] for r in self._owners[owner]}
         self._tracing.discard(owner)
+        if (node, owner) not in self._holds:
+            self._holds[node, owner] = self._may_hold(base, owner)
+        return self._holds[node, owner]
+
+    def _may_hold(self, base: ast.expr, owner: str) -> bool:
         rests = self._owners[owner]
         rest = self.program.rest_of(base)
         if rest is None:
@@ -111,22 +133,37 @@ class Flow:
         held = self._held[owner]
         if rest in rests or rest in held or ("i", owner_class) in rests or (rest[0] == "f" and ("o", rest[1]) in held):
             return True
-        return any("load" in dotted_name(v) for v in self.program.writes.get(rest, []))
+        if rest not in self._loads:
+            self._loads[rest] = any("load" in dotted_name(v) for v in self.program.writes.get(rest, []))
+        return self._loads[rest]
+
+    def _class_read(self, node: ast.expr) -> str | None:
+        """The class of the thing whose field is read, if it is known. Asked for every read and every owner: remembered."""
+        if node not in self._classes:
+            base = base_of(node)
+            self._classes[node] = None if base is None else self.program.class_of(base)
+        return self._classes[node]
 
     def _related(self, a: str, b: str) -> bool:
-        return (
-            a == b
-            or a in self._ancestors(b)
-            or b in self._ancestors(a)
-            or bool(self._ancestors(a) & self._ancestors(b))
-        )
+        if a == b:
+            return True
+        if (a, b) not in self._kin:
+            mine, theirs = self._ancestors(a), self._ancestors(b)
+            self._kin[a, b] = a in theirs or b in mine or not mine.isdisjoint(theirs)
+        return self._kin[a, b]
 
-    def _ancestors(self, name: str, depth: int = 0) -> set[str]:
-        cls = self.program.classes.get(name)
-        if cls is None or depth > 8:
-            return set()
-        ours = {b for b in cls.bases if b in self.program.classes}
-        return ours | {a for b in ours for a in self._ancestors(b, depth + 1)}
+    def _ancestors(self, name: str) -> frozenset[str]:
+        if name not in self._lines:
+            found: set[str] = set()
+            queue = [name]
+            while queue:
+                cls = self.program.classes.get(queue.pop())
+                for base in cls.bases if cls else ():
+                    if base in self.program.classes and base not in found:
+                        found.add(base)
+                        queue.append(base)
+            self._lines[name] = frozenset(found)
+        return self._lines[name]
 
     def field_trace(self, name: str) -> Trace:
         """Where whatever is read under this attribute or key goes."""

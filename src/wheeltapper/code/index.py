@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 from collections import defaultdict
+from functools import cache
 
 from wheeltapper.code import vocabulary as words
 from wheeltapper.code.outline import DOTTED, OF_CONFIG, Outline, outline_of, texts_of
@@ -19,6 +20,18 @@ QUIET_DECORATORS = {
 MAY_TRAIN = re.compile(
     r"backward\(|Trainer\b|LightningModule|\.fit\(|Learner\b|Runner\b"
 )  # cheap; objects.trains decides
+MAY_TRAIN_BY_NAME = re.compile(r"backward$|Trainer$|LightningModule$|^fit$|Learner$|Runner$")
+# A script without any of these (layers of a model, reading of pictures) is not followed: it is then code that cannot be seen,
+# into which a value goes as it goes into a library. The names in it count as mentioned.
+_BOXES = ("args", "opt", "opts", "options", "cfg", "conf", "config", "hparams", "hps", "hyp", "params", "settings", "FLAGS")
+TELLING = (
+    "backward(", "Trainer", "LightningModule", ".fit(", "Learner", "Runner", "optim", "zero_grad", "ched", "clip_grad", "autocast",
+    "GradScaler", "add_argument", "click", "DataLoader", "Sampler", "seed", "accum", "warmup", "learning_rate", "lerp", "mul_(",
+    "load(", "loads(", "dataclass", "hydra", "subprocess", "setattr", "exec(", "globals(", "vars(",
+    *(box + mark for box in _BOXES for mark in ".["),  # a configuration may be changed there
+)  # fmt: skip
+TELLING_WORDS = {"lr", "lrs", "weight_decay", "ema", "EMA", "Ema", "eval"}
+_WORD = re.compile(r"[A-Za-z_]\w*")
 NO_ENTRY = re.compile(r"^(test_.*|.*_test|conftest|setup|__init__)$")
 TRAINS_BY_NAME = re.compile(r"train|finetune|fit|^main", re.I)
 # Nodes of all programs together, a script counted once for each. 100,000 take about a second (LOG.md), so that a folder
@@ -53,9 +66,18 @@ def programs_of(sources: Sources) -> tuple[list[Program], int]:
                     queue.append(other)
         if any(MAY_TRAIN.search(script.text) for script in closure.values()):
             closures[entry] = tuple(closure.values())
+    every = {s for found in closures.values() for s in found}
+    quiet = {s: names for s in every if not any(word in s.text for word in TELLING) and not _tells(names := _names(s))}
+    unseen = {e: [quiet[s] for s in found if s is not e and s in quiet] for e, found in closures.items()}
+    followed = {e: tuple(s for s in found if s is e or s not in quiet) for e, found in closures.items()}
     outlines: Outlines = {}
-    chosen, left = within_budget(closures)
-    return [program_of(e, closures[e], sources.launches, outlines) for e in closures if e in chosen], left
+    chosen, left = within_budget(followed)
+    programs = []
+    for entry, scripts in followed.items():
+        if entry in chosen:
+            mentioned = set().union(*unseen[entry])
+            programs.append(program_of(entry, scripts, sources.launches, outlines, mentioned))
+    return [p for p in programs if p is not None], left
 
 
 def _may_enter(script: Script, common: int) -> bool:
@@ -102,9 +124,17 @@ def _nearest(script: Script, candidates: list[Script]) -> list[Script]:
 
 
 def program_of(
-    entry: Script, scripts: tuple[Script, ...], launches: tuple[Launch, ...] = (), outlines: Outlines | None = None
-) -> Program:
-    """Put the outlines of the scripts together, and of what is written in them only what the entry can come to."""
+    entry: Script,
+    scripts: tuple[Script, ...],
+    launches: tuple[Launch, ...] = (),
+    outlines: Outlines | None = None,
+    mentioned: set[str] | None = None,
+) -> Program | None:
+    """Put the outlines of the scripts together, and of what is written in them only what the entry can come to.
+
+    `mentioned` are names in scripts that are not followed. None if nothing the entry can come to may train: that is
+    asked before the dear parts.
+    """
     outlines = {} if outlines is None else outlines
     program = Program(entry, scripts, launches)
     parts = []
@@ -125,13 +155,40 @@ def program_of(
             program.functions[name] += funcs
         for cls in part.classes:
             program.classes.setdefault(cls.name, cls)
-    program.reachable = _reachable(program, parts)
+    program.reachable = _reachable(program, parts, mentioned or set())
+    if not _may_train(program, parts):
+        return None
     looking = {scope for part in parts for scope in part.lookups}
     program.accessors = {n for n, funcs in program.functions.items() if all(f.scope in looking for f in funcs)}
     _gather(program, parts)
     for call in dict.fromkeys(program.all_calls()):
         _bind(program, call)
     return program
+
+
+def _names(script: Script) -> frozenset[str]:
+    return frozenset(_WORD.findall(script.text))
+
+
+def _tells(names: frozenset[str]) -> bool:
+    return not TELLING_WORDS.isdisjoint(names) or any("_ema" in name or name.startswith("ema_") for name in names)
+
+
+@cache
+def _trains(name: str) -> bool:
+    return MAY_TRAIN_BY_NAME.search(name) is not None
+
+
+def _may_train(program: Program, parts: list[Outline]) -> bool:
+    """Does anything that the entry can come to have a name of training in it?"""
+    buried = program.buried()
+    return any(
+        _trains(name)
+        for part in parts
+        for scope, notes in part.notes.items()
+        if scope not in buried
+        for name in notes.mentions
+    )
 
 
 def _gather(program: Program, parts: list[Outline]) -> None:
@@ -179,7 +236,7 @@ def _imported_modules(script: Script) -> set[str]:
     return names - {""}
 
 
-def _reachable(program: Program, parts: list[Outline]) -> set[str]:
+def _reachable(program: Program, parts: list[Outline], elsewhere: set[str]) -> set[str]:
     """Scopes of the functions that starting the entry can come to, by the names its code mentions.
 
     An entry imports a package for one of its functions; what the others of that package read is no use
@@ -191,7 +248,7 @@ def _reachable(program: Program, parts: list[Outline]) -> set[str]:
     if not starts(program.entry):
         return every
     inside = {scope: notes.mentions for part in parts for scope, notes in part.notes.items() if scope is not None}
-    mentioned = {name for part in parts for name in part.notes[None].mentions}
+    mentioned = {name for part in parts for name in part.notes[None].mentions} | elsewhere
     families = _families(program)
     reached: set[str] = set()
     while True:

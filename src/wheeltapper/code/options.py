@@ -223,13 +223,7 @@ def _is_parsed(program: Program, cls: Class) -> bool:
 def _class_escapes(program: Program, flow: Flow, name: str) -> list[tuple[ast.AST, str]]:
     """Ways an instance of a config class leaves the program, however it was made."""
     starts: list[ast.expr] = list(program.reads.get(("v", "", name), []))
-    annotated = [
-        ("v", func.scope, p.arg)
-        for funcs in program.functions.values()
-        for func in funcs
-        for p in (*func.node.args.args, *func.node.args.kwonlyargs)
-        if p.annotation is not None and name in ast.unparse(p.annotation)
-    ]
+    annotated = [rest for rest, text in flow.annotations if name in text]
     trace = flow.trace([], [*((rest, "box") for rest in annotated), (("i", name), "box")])
     escapes = list(trace.acts)
     parsed = False

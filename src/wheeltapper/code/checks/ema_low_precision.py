@@ -52,9 +52,9 @@ def check(code: Code) -> Iterator[Finding]:
         return
     for node in nodes_of(code.program, ast.Assign):
         assert isinstance(node, ast.Assign)
-        kind = _half(node.value)
+        kind = _half(node.value) if _is_average(node.targets[0], names) else None
         func = code.program.func_of[node]
-        if kind is None or not _is_average(node.targets[0], names) or (func is not None and SAVED.search(func.name)):
+        if kind is None or (func is not None and SAVED.search(func.name)):
             continue
         if any(isinstance(n, ast.Call) and callee(n) == "float" for n in ast.walk(node.value)):
             continue

@@ -60,8 +60,9 @@ def recognise_dialect(trees: Sequence[ConfigTree], run_formats: Sequence[str] = 
     """The framework these sources were written for, or None when that is not clear."""
     best: ModuleType | None = None
     highest = 0.0
-    for dialect in dialects():
-        score = max((float(dialect.recognise(tree)) for tree in trees), default=0.0)
+    scores = [[float(dialect.recognise(tree)) for dialect in dialects()] for tree in trees]
+    for i, dialect in enumerate(dialects()):
+        score = max((told[i] for told in scores), default=0.0)
         if score > 0 and any(name in run for name in dialect.FORMATS for run in run_formats):
             score += FORMAT_BONUS
         if score > highest:

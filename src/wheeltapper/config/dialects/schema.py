@@ -213,13 +213,26 @@ def as_bool(value: Any) -> bool | None:
 
 def share(tree: ConfigTree, telling: Iterable[str], needed: int) -> float:
     """How sure `telling` keys make us: all of `needed` present gives 1. Keys are dotted, or bare for any depth."""
-    dotted = {".".join(str(p) for p in leaf.path if not isinstance(p, int)) for leaf in tree}
-    prefixes = {d[: len(d) - len(rest)] for d in dotted for rest in _tails(d)} | dotted
-    hits = sum(key in prefixes for key in telling)
+    known = _keys(tree.leaves)
+    hits = sum(key in known for key in telling)
     return min(1.0, hits / needed)
 
 
-def _tails(dotted: str) -> Iterator[str]:
-    parts = dotted.split(".")
-    for cut in range(1, len(parts)):
-        yield "." + ".".join(parts[cut:])
+# The keys of the configuration that was asked about last: every dialect asks about the same one.
+_last: list[tuple[tuple[Leaf, ...], frozenset[str]]] = [((), frozenset())]
+
+
+def _keys(leaves: tuple[Leaf, ...]) -> frozenset[str]:
+    """Every dotted key with every key above it."""
+    known, keys = _last[0]
+    if known is leaves:
+        return keys
+    found: set[str] = set()
+    for leaf in leaves:
+        above = ""
+        for part in leaf.path:
+            for word in str(part).split(".") if not isinstance(part, int) else ():
+                above = f"{above}.{word}" if above else word
+                found.add(above)
+    _last[0] = leaves, frozenset(found)
+    return _last[0][1]
