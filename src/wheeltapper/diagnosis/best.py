@@ -27,7 +27,7 @@ WORTHLESS = (
 # Signs that nothing was learned, where they are there from the first value on.
 IDLE = ("plateau", "barely-learned", "stuck-from-start", "too-slow")
 # Signs of a score that leaves its level for good: what comes after their onset is no noise about it.
-LEAVES = ("diverged", "declined-after-peak", "collapsed", "at-chance")
+LEAVES = ("diverged", "declined-after-peak", "collapsed", "at-chance", "val-swings")
 SPREAD = 3.0  # sigmas: a gain of less may be none
 FEWEST = 5  # evaluations: a level and its noise need that many
 
