@@ -62,6 +62,11 @@ class RankedCause:
     trial: str = ""
     onset: float | None = None  # the first of the signs it explains, on the clock of the run's progress
 
+    @property
+    def tried(self) -> float:
+        """What a trial of this run says, in bits: above zero it confirmed the cause, below it refuted it."""
+        return next((e.bits for e in self.evidence if e.group == "trial"), 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:

@@ -8,7 +8,9 @@ from wheeltapper.diagnosis.model import SOMETHING_ELSE, BestCheckpoint, Expected
 from wheeltapper.finding import Finding
 from wheeltapper.signals import Signals
 from wheeltapper.signals.learned import FEWEST
+from wheeltapper.signs import last_words
 
+SHORT = 110  # characters of an error in the headline
 HOW = {"is": "is", "is-p": "is", "suspected": "may be", "expected": "is expected"}
 
 
@@ -47,11 +49,12 @@ def unfinished(findings: Sequence[Finding], signals: Signals) -> str:
     if crash is None:
         return ""
     progress = signals.get("progress")
+    said = last_words(crash.summary, SHORT).rstrip(".")  # the whole of it stands among the signs
     if progress.state == "finished":
-        return f"The training reached its end, and then {crash.summary.rstrip('.')}"
+        return f"The training reached its end, and then {said}"
     where = f"at {progress.clock} {round(progress.at, 2):,.10g} " if progress.at is not None else ""
     where += f"of {progress.total:,.10g} " if where and progress.total is not None else ""
-    return f"The run did not finish: {where}{crash.summary.rstrip('.')}"
+    return f"The run did not finish: {where}{said}"
 
 
 def _died(finding: Finding) -> bool:
@@ -155,8 +158,7 @@ def todo(
             out.append(f"Keep {best.path} ({best.metric} {best.value:.4g}).")
         if top is not None:
             out += [r.text for r in top.remedies[:1]]
-            tried = any(e.group == "trial" and e.bits > 0 for e in top.evidence)
-            if top.probability < 0.9 and top.trial and not tried:
+            if top.probability < 0.9 and top.trial and top.tried <= 0:
                 out.append(f"To prove it: {top.trial.rstrip('.')}.")
     if verdict == "cannot-tell" or top is None:
         # No remedy while it is open whether the run is ill, or why: what would decide comes first.

@@ -8,23 +8,21 @@ the framework refuses it, where it contradicts a likelier one, and where the use
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from wheeltapper.causes import causes
-from wheeltapper.config.dialects.generic import meaning_of
 from wheeltapper.config.edited import same
-from wheeltapper.config.knobs import KNOBS, Knobs, KnobValue
+from wheeltapper.config.knobs import Knobs
 from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause
 from wheeltapper.diagnosis.wording import leading
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Finding, Place, Remedy
 from wheeltapper.remedy.loads import edit_run, load_test
+from wheeltapper.remedy.pins import pins
 from wheeltapper.remedy.plan import How
 from wheeltapper.signals import Signals
 from wheeltapper.signs import signs
@@ -43,8 +41,6 @@ DEAF: Mapping[str, tuple[str, ...]] = {
     "scheduler-never-stepped": ("schedule.*",),
     "resize-not-applied": ("augment.progressive",),
 }
-
-
 # Files that people write, by their names; a place in any other is what the run printed.
 WRITTEN = (".py", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 
@@ -134,7 +130,7 @@ def choose(
             )
             left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
             continue
-        if _tried(cause) < 0:
+        if cause.tried < 0:
             why = next(e.text for e in cause.evidence if e.group == "trial")
             left += [Left(cause.id, r.text, why) for r in cause.remedies[:1]]
             continue
@@ -226,11 +222,6 @@ def _one_trial(
     return out, left
 
 
-def _tried(cause: RankedCause) -> float:
-    """What a trial that lies beside the run says: above zero it confirmed the cause, below it refuted it."""
-    return next((e.bits for e in cause.evidence if e.group == "trial"), 0.0)
-
-
 def _is_defect(finding: Finding) -> bool:
     """Proved by code or settings, not seen in what the run logged: a crash is certain, and its cause is not."""
     return finding.severity == "ill" and finding.grade == "is" and finding.id not in signs_known()
@@ -267,7 +258,7 @@ class _Book:
 
     def proves(self, cause: RankedCause) -> bool:
         """By arithmetic, by code or settings, or by a trial. What they prove is there, however little it explains."""
-        if cause.grade == "is" or cause.id in self.confirmed or _tried(cause) > 0:
+        if cause.grade == "is" or cause.id in self.confirmed or cause.tried > 0:
             return True
         return any(_is_defect(f) and f.id in cause.explains for f in self.diagnosis.findings)
 
@@ -312,76 +303,6 @@ class _Book:
             if any(p.file == leaf.file and p.line == leaf.line and p.column == leaf.column for p in finding.places):
                 return f"the code never reads it: {finding.summary}"
         return ""
-
-
-def pins(keep: Sequence[str], diagnosis: Diagnosis) -> tuple[str, ...]:
-    """The knobs that stay, named by id, by last part, by area ("schedule"), by the user's own config key, or as programs
-    usually call them ("learning-rate", "gradient-clip"). Dashes, dots and underscores are one."""
-    knobs: Mapping[str, KnobValue] = Signals(diagnosis.run).maybe("knobs") or {}
-    keys = [leaf.path for tree in diagnosis.run.configs for leaf in tree.leaves]
-    out: list[str] = []
-    for name in keep:
-        want = _parts(name)
-        found = [k for k in KNOBS if want in (_parts(k), _parts(k.split(".")[-1]), _area(k))]
-        own = [id_ for id_, value in knobs.items() if value.leaf is not None and _under(value.leaf.path, name)]
-        unknown = not found and not own and not any(_under(path, name) for path in keys)
-        found = _usually(want) if unknown else found
-        if unknown and not found:
-            near = close_to(name, [*KNOBS, *(".".join(map(str, path)) for path in keys)])
-            raise InputError(
-                f"--keep {name}: no knob and no key of the config has this name.",
-                do=f"Near ones: {', '.join(near)}."
-                if near
-                else "Name a key as your config spells it, or a knob such as lr or schedule.",
-            )
-        out += [*found, *own]
-    return tuple(dict.fromkeys(out))
-
-
-# Areas whose name means nothing else: "gradient-clip" is about the clip, "loss-foo" may be about anything.
-OWN_WORDS = ("clip.", "ema.", "schedule.", "curriculum.", "amp.", "augment.")
-
-
-def _area(knob: str) -> list[str]:
-    """The words of the area that a knob lies in; none for a knob without one.
-
-    >>> _area("clip.norm"), _area("precision")
-    (['clip'], [])
-    """
-    return knob.split(".")[:1] if "." in knob else []
-
-
-def _usually(words: Sequence[str]) -> list[str]:
-    """The knobs that programs call so, with the rest of an area that the name holds.
-
-    >>> _usually(["gradient", "clip"]), _usually(["learning", "rate"]), _usually(["my", "thing"])
-    (['clip.norm', 'clip.value', 'clip.mode', 'clip.enabled'], ['optimizer.lr'], [])
-    """
-    known = meaning_of("_".join(words))
-    named = [k for k in KNOBS if k.split(".")[0] in words and k.startswith(OWN_WORDS)]
-    return list(dict.fromkeys([*([known] if known else []), *named]))
-
-
-def _parts(name: str) -> list[str]:
-    """
-    >>> _parts("--Weight-decay") == _parts("weight_decay") == ["weight", "decay"]
-    True
-    """
-    return [part for part in re.split(r"[-_.\s]+", name.lower()) if part]
-
-
-def _under(path: Sequence[str | int], name: str) -> bool:
-    """Whether a key is `name`, ends in it or lies inside it.
-
-    >>> _under(("train", "optim_g", "lr"), "optim_g"), _under(("train", "optim_g", "lr"), "optim_g.lr"), _under(("lr",), "r")
-    (True, True, False)
-    """
-    parts, want = [_parts(str(p)) for p in path], [_parts(part) for part in name.split(".")]
-    return any(parts[i : i + len(want)] == want for i in range(len(parts) - len(want) + 1))
-
-
-def close_to(name: str, known: Sequence[str]) -> list[str]:
-    return difflib.get_close_matches(name, list(dict.fromkeys(known)), n=5, cutoff=0.5)
 
 
 def _words(edits: Sequence[Edit]) -> str:

@@ -231,14 +231,10 @@ def _cause(cause: RankedCause) -> CauseView:
         explains=_cleaned(cause.explains),
         evidence=tuple(_evidence(e) for e in cause.evidence),
         remedies=tuple(remedy_view(r) for r in cause.remedies),
-        trial="" if _confirmed(cause) else clean(cause.trial, 800),
+        # One that has confirmed it was made: no other need be proposed.
+        trial="" if cause.tried > 0 else clean(cause.trial, 800),
         known=cause.id != SOMETHING_ELSE,
     )
-
-
-def _confirmed(cause: RankedCause) -> bool:
-    """A trial was made, and spoke for it: no other need be proposed."""
-    return any(e.group == "trial" and e.bits > 0 for e in cause.evidence)
 
 
 def _evidence(evidence: Evidence) -> EvidenceView:
