@@ -21,6 +21,7 @@ from wheeltapper.simulate.plan import Plan
 from wheeltapper.sources.record import ClockName, Floats
 
 Verdict = Literal["matches", "scaled", "paced", "shifted", "differs", "cannot tell"]
+AS_PLANNED = "as planned"  # the plain reading of the plan, worth no word
 FEWEST = 3  # points; two points fit many curves
 # TensorBoard keeps float32: 6e-8 of the value, and averages over a window a little more.
 RELATIVE = 2e-6
@@ -88,7 +89,8 @@ def compare_lr(
     for reading, expected in planned:
         if _agrees(expected, values, allowed):
             n = int(np.isfinite(expected).sum())
-            return LrMatch("matches", f"{n} logged values equal the plan ({reading.name})", reading.name, n)
+            how = "" if reading.name == AS_PLANNED else f" ({reading.name})"
+            return LrMatch("matches", f"{n} logged values equal the plan{how}", reading.name, n)
     mean = _epoch_means(plan, lr, at, clock, steps_per_epoch)
     if mean is not None and _agrees(mean, values, np.maximum(allowed, 1e-3 * np.abs(values))):
         return LrMatch("matches", "the logged values are the plan's epoch means", "mean over the epoch", len(values))
@@ -104,7 +106,7 @@ def _readings(plan: Plan, at: Floats, clock: ClockName, per_epoch: int | None, a
     if clock == by_tick or (clock == "step" and plan.unit == "micro_steps" and accumulation == 1):
         unit = "epoch" if clock == "epoch" else "step"
         return [
-            _Reading("as planned", at),
+            _Reading(AS_PLANNED, at),
             _Reading(f"the LR the {unit} used, counted from 1", at - 1),
             _Reading("one tick ahead", at + 1),
         ]
@@ -122,16 +124,16 @@ def _readings(plan: Plan, at: Floats, clock: ClockName, per_epoch: int | None, a
     if plan.unit == "epochs" and clock in ("step", "micro_step") and per_epoch:
         ticks = per_epoch * (accumulation if clock == "micro_step" else 1)
         return [
-            _Reading("as planned", np.floor(at / ticks)),
+            _Reading(AS_PLANNED, np.floor(at / ticks)),
             _Reading("counted from 1", np.floor((at - 1) / ticks)),
         ]
     if clock == "micro_step" and plan.unit == "steps":
         return [
-            _Reading("as planned", np.floor(at / accumulation)),
+            _Reading(AS_PLANNED, np.floor(at / accumulation)),
             _Reading("counted from 1", np.floor((at - 1) / accumulation)),
         ]
     if clock == "step" and plan.unit == "micro_steps":
-        return [_Reading("as planned", at * accumulation), _Reading("its last batch", at * accumulation - 1)]
+        return [_Reading(AS_PLANNED, at * accumulation), _Reading("its last batch", at * accumulation - 1)]
     return []
 
 
