@@ -101,6 +101,20 @@ def test_a_rate_is_weighed_by_how_far_beyond_any_recipe_it_is(peak: float, least
     assert least * 0.5 <= raw[0] <= most * 1.5
 
 
+def test_weights_that_are_whole_while_the_loss_is_nan() -> None:
+    """A finite validation loss after the NaN: no weight is NaN, so no rate broke them and more than one batch is undefined."""
+    loss = [*falling(20).tolist(), *([math.nan] * 40)]
+    rates = [0.02 * min(1.0, (i + 1) / 18) for i in range(60)]
+    config = "optimizer: adamw\ncurriculum: {enabled: true}\n"
+    whole = make_run({"train/loss": loss, "val/loss": falling(60).tolist(), "lr": rates}, config=config)
+    lost = make_run({"train/loss": loss, "val/loss": loss, "lr": rates}, config=config)
+    assert isinstance(weigh("lr-too-high", whole), Excluded)
+    assert top(diagnose_run(whole), 1) == ["loss-not-finite"]
+    assert not isinstance(weigh("lr-too-high", lost), Excluded)
+    assert bits("nan-batch", whole, "weights") < 0
+    assert bits("nan-batch", lost, "weights") == 0
+
+
 def test_a_loss_that_jumped_first_makes_the_scale_fall() -> None:
     def collapse(jump: float) -> Run:
         loss = [0.02 + 0.0005 * (i % 3) for i in range(60)]

@@ -16,6 +16,7 @@ from wheeltapper.run.onsets import began
 from wheeltapper.signals.statistics import block_medians, noise_of
 from wheeltapper.signals.weights import Weights
 
+LIVING = 3  # evaluations, all finite and all different
 OFF = (None, False, 0, 0.0, "", "none", "None", "null", "false", "False", "0")
 
 
@@ -186,6 +187,23 @@ def _part_of(raw: str, what: str) -> str:
     return ".".join(piece for word in cut for piece in re.split(r"[/_. ]+", word) if piece)
 
 
+def weights_live(case: Case) -> str:
+    """A held-out loss that stays finite while the training loss is NaN to the end, in words; else nothing. Weights with a NaN in them
+    give no finite loss to anything: then it is the training loss that is undefined, not the network that broke."""
+    train: Series | None = case.get("train_loss")
+    lost = [f for f in case.found("not-finite", severity="ill") if train is not None and f.series == train.name]
+    if train is None or not lost or lost[0].end is not None or lost[0].onset is None:
+        return ""
+    for series in (case.get("val_loss"), *(case.get("val_metrics") or ())):
+        at = series.on(train.clock) if series is not None else None
+        if series is None or at is None:
+            continue
+        after = series.values[at > lost[0].onset]
+        if len(after) >= LIVING and np.all(np.isfinite(after)) and len(np.unique(after)) == len(after):
+            return f"{series.name} stays finite in {len(after)} evaluations after the training loss turned NaN: the weights are whole"
+    return ""
+
+
 def before_nan(train: Series | None, onset: float | None) -> list[Evidence]:
     """A NaN out of the blue speaks for one bad step or item; a loss that rose before it, for divergence."""
     if train is None or onset is None:
@@ -197,7 +215,7 @@ def before_nan(train: Series | None, onset: float | None) -> list[Evidence]:
         falls = bool(np.all(np.diff(before) < 0))
         return [Evidence(1.0, "the loss fell from row to row up to the one before", "before")] if falls else []
     level, last = before[-12:-1], float(before[-1])
-    jump = float((level / np.minimum.accumulate(level)).max()) if level.min() > 0 else 1.0
+    jump = max((float(level[i] / np.median(level[:i])) for i in range(3, len(level))), default=1.0) if level.min() > 0 else 1.0
     if jump > 3:
         return [Evidence(-1.0, f"the loss had jumped to {jump:.2g} times its level within {len(level)} rows before it turned NaN", "before")]
     rise = (last - float(np.median(level))) / max(float(np.std(level)), 1e-12)

@@ -32,12 +32,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import series_like
+from wheeltapper.causes._look import series_like, weights_live
 from wheeltapper.finding import Edit, Evidence, Remedy
 
 ID = "curriculum-too-hard"
 AREA = "curriculum"
-EXPLAINS = ("declined-after-peak", "collapsed", "diverged", "spiked", "slow-rise", "plateau")
+EXPLAINS = ("declined-after-peak", "collapsed", "diverged", "spiked", "slow-rise", "plateau", "not-finite")
 PRIOR = -3.0
 TRIAL = "2 x 2: the checkpoints before and after the step of difficulty, each on the data before and after"
 
@@ -49,6 +49,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not levels and not stages and not case.knob("curriculum.enabled"):
         return Excluded("the difficulty does not change, as far as is known")
     fixed = [f for f in case.found("declined-after-peak", "collapsed", severity="ill") if f.onset is not None]
+    if not fixed and (whole := weights_live(case)):
+        return [Evidence(4.0, f"{whole}, and the difficulty of what they are asked rises meanwhile", "fixed")]
     if not fixed:
         return [Evidence(-2.0, "a training loss that rises with the difficulty says nothing", "fixed")]
     onset = fixed[0].onset or 0.0

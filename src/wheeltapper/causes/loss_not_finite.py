@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import before_nan
+from wheeltapper.causes._look import before_nan, weights_live
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -46,6 +46,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not ill:
         return Excluded("no loss stays NaN")
     out = before_nan(train, case.since(train.clock, "not-finite") if train is not None else None)
+    if whole := weights_live(case):
+        out.append(Evidence(4.0, whole, "weights"))
     task = case.get("task")
     if task is not None and task.diffusion:
         out.append(

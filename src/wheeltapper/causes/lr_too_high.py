@@ -40,7 +40,7 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import before_nan, fell, scale_fell_first, through
+from wheeltapper.causes._look import before_nan, fell, scale_fell_first, through, weights_live
 from wheeltapper.causes._settings import adaptive, starts_low, usual_rate
 from wheeltapper.finding import Edit, Evidence, Remedy
 from wheeltapper.run.model import Series
@@ -84,6 +84,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     broken = case.found("not-finite", "diverged", "collapsed", "spiked", severity="ill")
     if broken and all((f.series or "").startswith(("val/", "test/")) and f.id == "not-finite" for f in broken):
         return Excluded("only a validation loss is not finite; the training loss is stable")
+    if whole := weights_live(case):
+        return Excluded(whole)
     out = []
     onset = case.since(lr.clock, *broke) if lr is not None else None
     train: Series | None = case.get("train_loss")

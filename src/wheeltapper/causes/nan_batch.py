@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheeltapper.causes import Case, Excluded
-from wheeltapper.causes._look import before_nan
+from wheeltapper.causes._look import before_nan, weights_live
 from wheeltapper.finding import Evidence, Remedy
 from wheeltapper.run.model import Series
 
@@ -48,6 +48,8 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if not ill:
         return Excluded("no loss stays NaN")
     out = before_nan(train, case.since(train.clock, "not-finite") if train is not None else None)
+    if whole := weights_live(case):
+        out.append(Evidence(-3.0, f"{whole}, and row after row is NaN, not one batch", "weights"))
     back = [f for f in case.found("not-finite") if f.severity == "watch"]
     if back:
         out.append(Evidence(0.5, "non-finite values had come and gone before", "earlier"))
