@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from wheeltapper.config.knobs import Knobs
@@ -18,125 +18,10 @@ from wheeltapper.errors import InputError
 from wheeltapper.finding import Unknown
 from wheeltapper.simulate.plan import Plan
 from wheeltapper.simulate.schedules import SHAPES, TORCH, simulate
+from wheeltapper.simulate.settings import Settings, Undetermined
 from wheeltapper.sources.record import Fact
 
-
-# A plan holds one value an update. Settings are untrusted, and EDM's defaults at a batch of 1 ask for 150 million: two
-# minutes and gigabytes. This many take two seconds, and no record at hand plans for more.
-MOST_UPDATES = 5_000_000
-
-
-class _Undetermined(Exception):  # noqa: N818 - it is an answer, not an error
-    """The settings do not determine the plan."""
-
-    def __init__(self, why: str, *needs: str) -> None:
-        super().__init__(why)
-        self.unknown = Unknown(why, needs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """Knobs, and what turns their units into ticks."""
-
-    knobs: Knobs
-    trees: Sequence[ConfigTree]
-    per_epoch: int | None
-    given_total: int | None
-
-    def get(self, id: str, default: Any = None) -> Any:
-        return self.knobs.value(id, default)
-
-    def need(self, id: str) -> Any:
-        if id not in self.knobs:
-            raise _Undetermined(f"{id} is not known", id)
-        return self.knobs.value(id)
-
-    def other(self, name: str, default: Any = None) -> Any:
-        """A setting that is no knob, by the framework's own key."""
-        for tree in self.trees:
-            leaf = tree.leaf(name) or tree.leaf(name.replace("_", "-"))
-            if leaf is not None and leaf.value is not None:
-                return leaf.value
-        return default
-
-    def block(self, name: str) -> Any:
-        """A whole section as written, or None."""
-        for tree in self.trees:
-            nested = tree.nested()
-            if isinstance(nested, dict) and nested.get(name) is not None:
-                return nested[name]
-        return None
-
-    @property
-    def n(self) -> int:
-        """Updates to plan for."""
-        n = self.given_total or self.total()
-        if n > MOST_UPDATES:
-            raise _Undetermined(f"{n:,} updates are more than can be drawn one by one", "run.total_steps")
-        return n
-
-    @property
-    def lr(self) -> float:
-        lr = float(self.need("optimizer.lr"))
-        if not lr > 0:
-            raise _Undetermined("the learning rate is not positive", "optimizer.lr")
-        return lr
-
-    @property
-    def epoch(self) -> int:
-        if self.per_epoch is None:
-            raise _Undetermined("updates per epoch are not known", "steps_per_epoch")
-        return self.per_epoch
-
-    @property
-    def accumulation(self) -> float:
-        return float(self.get("batch.accumulation", 1) or 1)
-
-    @property
-    def global_batch(self) -> float:
-        if "batch.global" in self.knobs:
-            return float(self.need("batch.global"))
-        each, world = self.need("batch.per_device"), self.need("world_size")
-        return float(each) * float(world) * self.accumulation
-
-    def total(self) -> int:
-        """Optimizer updates that the run is laid out for."""
-        if "run.total_steps" in self.knobs:
-            return round(self.length("run.total_steps"))
-        if "run.total_samples" in self.knobs:
-            return round(self.length("run.total_samples"))
-        if "run.epochs" in self.knobs and self.per_epoch is not None:
-            return math.ceil(float(self.need("run.epochs")) * self.per_epoch)
-        if self.given_total is not None:
-            return self.given_total
-        raise _Undetermined("the length of the run in updates is not known", "run.total_steps", "steps_per_epoch")
-
-    def length(self, id: str, default: float | None = None) -> float:
-        """A length knob in optimizer updates."""
-        if id not in self.knobs and default is not None:
-            return default
-        value = float(self.need(id))
-        return self.in_steps(value, self.knobs[id].unit, id)
-
-    def in_steps(self, value: float, unit: str | None, id: str) -> float:
-        if value == 0 or unit == "steps":
-            return value
-        if unit == "micro_steps":
-            return value / self.accumulation
-        if unit == "epochs":
-            return value * self.epoch
-        if unit == "samples":
-            return value / self.global_batch
-        if unit == "fraction":
-            return value * self.total()
-        raise _Undetermined(f"the unit of {id} is not known", id)
-
-    def lengths(self, id: str) -> list[int]:
-        values = self.need(id)
-        return [round(self.in_steps(float(v), self.knobs[id].unit, id)) for v in values]
-
-
-Build = Callable[[_Settings], Plan]
+Build = Callable[[Settings], Plan]
 
 
 def planned_lr(
@@ -154,11 +39,11 @@ def planned_lr(
     known = {name: fact.value for name, fact in (facts or {}).items()}
     per_epoch = steps_per_epoch or _whole(known.get("steps_per_epoch"))
     total = n_updates or _whole(known.get("total_steps"))
-    settings = _Settings(knobs, trees, per_epoch, total)
+    settings = Settings(knobs, trees, per_epoch, total)
     build = BUILDERS.get(knobs.dialect.NAME, _by_torch_name)
     try:
         return build(settings)
-    except _Undetermined as missing:
+    except Undetermined as missing:
         return missing.unknown
     except InputError as error:  # the framework itself would refuse these values
         return Unknown(f"the schedule cannot be built: {error.what}", ("schedule.name",))
@@ -168,11 +53,11 @@ def _whole(value: Any) -> int | None:
     return int(value) if isinstance(value, (int, float)) and value > 0 and float(value).is_integer() else None
 
 
-def _name(s: _Settings) -> str:
+def _name(s: Settings) -> str:
     return str(s.need("schedule.name")).strip()
 
 
-def _hf(s: _Settings) -> Plan:
+def _hf(s: Settings) -> Plan:
     name = _name(s)
     extra = s.block("lr_scheduler_kwargs")
     kwargs = dict(extra) if isinstance(extra, dict) else {}
@@ -181,7 +66,7 @@ def _hf(s: _Settings) -> Plan:
     renamed = {"reduce_lr_on_plateau": None, "greedy": None, "cosine_warmup_with_min_lr": "cosine_warmup_with_min_lr"}
     key = f"hf.{renamed.get(name, name)}"
     if key not in SHAPES:
-        raise _Undetermined(f"the schedule {name!r} of transformers depends on more than its settings", "the metric")
+        raise Undetermined(f"the schedule {name!r} of transformers depends on more than its settings", "the metric")
     params: dict[str, Any] = {"num_training_steps": total, "num_warmup_steps": warmup, **kwargs}
     if name == "constant":
         params = {}
@@ -190,9 +75,9 @@ def _hf(s: _Settings) -> Plan:
     return simulate(key, s.n, lr=s.lr, **params)
 
 
-def _timm(s: _Settings) -> Plan:
+def _timm(s: Settings) -> Plan:
     if s.other("lr_noise") is not None:
-        raise _Undetermined("timm adds random noise to this LR (lr_noise)")
+        raise Undetermined("timm adds random noise to this LR (lr_noise)")
     name = _name(s)
     on_updates = s.get("schedule.interval") == "steps"
     factor = s.epoch if on_updates else 1
@@ -227,7 +112,7 @@ def _timm(s: _Settings) -> Plan:
         cuts = [round(float(m) * factor) for m in s.need("schedule.milestones")]
         params |= {"decay_t": cuts, "decay_rate": float(s.need("schedule.gamma"))}
     else:
-        raise _Undetermined(f"timm's schedule {name!r} depends on the metric", "the metric")
+        raise Undetermined(f"timm's schedule {name!r} depends on the metric", "the metric")
     if on_updates:
         return simulate(f"timm.{name}", s.n, lr=_timm_lr(s), **params)
     # timm trains on for the cool-down after the schedule; the LR stays at its minimum there.
@@ -236,7 +121,7 @@ def _timm(s: _Settings) -> Plan:
     return simulate(f"timm.{name}", length, lr=_timm_lr(s), unit="epochs", **params)
 
 
-def _timm_lr(s: _Settings) -> float:
+def _timm_lr(s: Settings) -> float:
     if "optimizer.lr" in s.knobs:
         return s.lr
     base, size = float(s.need("optimizer.lr_base")), float(s.need("optimizer.lr_base_size"))
@@ -248,7 +133,7 @@ def _timm_lr(s: _Settings) -> float:
     return base * ratio
 
 
-def _nanogpt(s: _Settings) -> Plan:
+def _nanogpt(s: Settings) -> Plan:
     if _name(s) == "constant":
         return simulate("hf.constant", s.n, lr=s.lr)
     warm, total = round(s.length("schedule.warmup")), round(s.length("schedule.total"))
@@ -259,7 +144,7 @@ def _nanogpt(s: _Settings) -> Plan:
     return replace(plan, loose_until=float(warm))
 
 
-def _megatron(s: _Settings) -> Plan:
+def _megatron(s: Settings) -> Plan:
     total = s.length("schedule.total") if "schedule.total" in s.knobs else float(s.total())
     warmup = s.knobs.get("schedule.warmup")
     # A fraction of the warm-up is one of the decay's length.
@@ -275,7 +160,7 @@ def _megatron(s: _Settings) -> Plan:
     )
 
 
-def _ultralytics(s: _Settings) -> Plan:
+def _ultralytics(s: Settings) -> Plan:
     batch, nominal = s.get("batch.global"), s.get("batch.nominal", 64)
     lr = s.lr  # `optimizer: auto` chooses it: asked for first, since nothing else can help then
     plan = simulate(
@@ -292,16 +177,16 @@ def _ultralytics(s: _Settings) -> Plan:
     return replace(plan, unit="micro_steps", notes=(note,) if note else ())
 
 
-def _mm(s: _Settings) -> Plan:
+def _mm(s: Settings) -> Plan:
     if s.accumulation != 1:
-        raise _Undetermined("mmcv and mmengine count iterations, of which several make an update here")
+        raise Undetermined("mmcv and mmengine count iterations, of which several make an update here")
     schedulers = s.block("param_scheduler")
     if schedulers is not None:
         parts = schedulers if isinstance(schedulers, list) else [schedulers]
         return simulate("mmengine", s.n, lr=s.lr, schedulers=parts, steps_per_epoch=s.epoch)
     config = s.block("lr_config")
     if not isinstance(config, dict):
-        raise _Undetermined("the whole schedule section is needed", "lr_config", "param_scheduler")
+        raise Undetermined("the whole schedule section is needed", "lr_config", "param_scheduler")
     known = (
         "by_epoch",
         "warmup",
@@ -327,23 +212,23 @@ def _mm(s: _Settings) -> Plan:
     )
 
 
-def _edm(s: _Settings) -> Plan:
+def _edm(s: Settings) -> Plan:
     if _name(s) != "constant":
-        raise _Undetermined("EDM2's reference batches come from its preset", "ref_batches")
+        raise Undetermined("EDM2's reference batches come from its preset", "ref_batches")
     ramp = float(s.other("lr_rampup_kimg", float(s.need("schedule.warmup")) / 1000))
     return simulate("edm", s.n, lr=s.lr, batch_size=int(s.global_batch), lr_rampup_kimg=ramp)
 
 
-def _sedd(s: _Settings) -> Plan:
+def _sedd(s: Settings) -> Plan:
     if _name(s) != "warmup-constant":
-        raise _Undetermined("this fork computes its schedule in code", "the training script")
+        raise Undetermined("this fork computes its schedule in code", "the training script")
     return simulate("sedd", s.n, lr=s.lr, warmup=round(s.length("schedule.warmup", 0.0)))
 
 
 def _restoration(after_update: bool) -> Build:
     """BasicSR and its descendants: a torch scheduler by name, with their warm-up written over it."""
 
-    def build(s: _Settings) -> Plan:
+    def build(s: Settings) -> Plan:
         name, params = _torch_params(s, s.length, s.lengths)
         warm = round(s.length("schedule.warmup", -1.0))
         plan = simulate(f"basicsr.{name}", s.n, lr=s.lr, warmup_iter=warm, after_update=after_update, **params)
@@ -353,7 +238,7 @@ def _restoration(after_update: bool) -> Build:
     return build
 
 
-def _by_torch_name(s: _Settings) -> Plan:
+def _by_torch_name(s: Settings) -> Plan:
     """Other frameworks: only torch's own classes, and only if it is known what they count."""
     if (
         "schedule.name" in s.knobs
@@ -362,15 +247,15 @@ def _by_torch_name(s: _Settings) -> Plan:
     ):
         return simulate("hf.constant", s.n, lr=s.lr)
     if s.get("schedule.warmup"):
-        raise _Undetermined("how the warm-up joins the schedule is written in the code", "the training script")
+        raise Undetermined("how the warm-up joins the schedule is written in the code", "the training script")
     if not any(id.startswith("schedule.") and not knob.default for id, knob in s.knobs.items()):
-        raise _Undetermined(
+        raise Undetermined(
             f"the settings name no schedule: the learning rate stays at {s.lr:g}, unless the code changes it",
             "the training script",
         )
     interval = s.knobs.get("schedule.interval")
     if interval is None or interval.default:
-        raise _Undetermined("whether the scheduler steps per update or per epoch is not known", "schedule.interval")
+        raise Undetermined("whether the scheduler steps per update or per epoch is not known", "schedule.interval")
 
     def plain(id: str, default: float | None = None) -> float:
         return float(s.need(id)) if default is None or id in s.knobs else default
@@ -382,7 +267,7 @@ def _by_torch_name(s: _Settings) -> Plan:
 
 
 def _torch_params(
-    s: _Settings, length: Callable[..., float], lengths: Callable[[str], list[int]]
+    s: Settings, length: Callable[..., float], lengths: Callable[[str], list[int]]
 ) -> tuple[str, dict[str, Any]]:
     """The torch class and its arguments, where the knobs hold all that matters."""
     by_lower = {name.lower(): name for name in (*TORCH, "MultiStepRestartLR")}
@@ -407,7 +292,7 @@ def _torch_params(
             "total_steps": round(length("schedule.total")),
             **extra,
         }
-    raise _Undetermined(f"the schedule {_name(s)!r} cannot be worked out from these settings", "the training script")
+    raise Undetermined(f"the schedule {_name(s)!r} cannot be worked out from these settings", "the training script")
 
 
 BUILDERS: dict[str, Build] = {
