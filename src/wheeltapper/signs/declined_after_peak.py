@@ -43,6 +43,7 @@ import numpy as np
 from wheeltapper.finding import Answer, Clear, Finding, Unknown
 from wheeltapper.run.model import Series
 from wheeltapper.signals.curves import SUPPORTING, Task, speaks, worth_acting
+from wheeltapper.signals.learned import ends_at_best
 from wheeltapper.signals.statistics import Fall, badness, fall_from_best, sustained_fall
 from wheeltapper.signs import seen, share, where
 
@@ -88,12 +89,19 @@ def look(
         only_loss = series.quantity == "loss" and bool(held)
         spared = only_loss and any(_decent(s) for s in held)
         spared = spared or (series.quantity == "loss" and any(_rose_after(s, f, series, fall) for s, f in falls))
+        spared = spared or (series in val_metrics[1:] and _at_their_best(val_metrics[0], val_loss))
         ill = (_size(series, fall) >= ILL or _overfits(series, fall, train_loss)) and not spared
         ill = ill and (int(series.finite.sum()) >= FEW or _size(series, fall) >= 3 * ILL)
         ill = ill or (series.name in runaway and not held)
         ill = ill and told
         out.append(_finding(series, fall, ill and not shifting, held if only_loss else []))
     return sorted(out, key=lambda f: (f.severity != "ill", f.p or 0))
+
+
+def _at_their_best(main: Series, val_loss: Series | None) -> bool:
+    """The score that tells most and the validation loss both end at their best: a lesser score that fell is of its own kind
+    (the class error of DETR's matched boxes, while its average precision still rises)."""
+    return not main.part and ends_at_best(main) and val_loss is not None and ends_at_best(val_loss)
 
 
 def _shared(series: Series, fall: Fall, limit: float, train: Series | None) -> Fall:
@@ -221,6 +229,11 @@ CASES = {
         "val/accuracy": [*_level(0.62, 0), *_level(0.50, 60)], "clock": "row", "expect": "clear",
     },
     "shared by the noise": {"val/accuracy": [*_level(0.62, 0), *_level(0.61, 60)], "expect": "clear"},
+    "a lesser score": {
+        "val/map": _rise, "val/loss": [3.0 - v for v in _rise],
+        "val/class_error": [*[0.2 - 0.01 * i for i in range(12)], *[0.084 + 0.001 * i for i in range(28)]],
+        "expect": "watch",
+    },
     "near miss": {"val/accuracy": [*_rise, 0.79, 0.8, 0.785, 0.795], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }

@@ -23,6 +23,8 @@ A metric that reuses a known name for something else.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from wheeltapper.config.knobs import Knobs
@@ -32,6 +34,7 @@ from wheeltapper.signs import seen, where
 
 ID = "impossible-value"
 LIVE = True
+SHARE = re.compile(r"class|top|rate|\berr[15]?\b|cls", re.IGNORECASE)  # an error that is a share by its name
 # quantity: (lowest, highest) that the definition allows; shares are in fractions here.
 BOUNDS: dict[str, tuple[float, float]] = {
     "fid": (-1.0, 1e6), "kid": (-1.0, 1e4), "inception_score": (0.99, 1e5), "psnr": (-np.inf, 200.0),
@@ -62,6 +65,8 @@ def look(judged: tuple[Series, ...], knobs: Knobs | None = None) -> Answer | lis
         bounds = BOUNDS.get(series.quantity or "")
         if bounds is None:
             continue
+        if series.quantity == "error" and not SHARE.search(series.raw):
+            continue  # "Mean LSD Error", "test error" of a regression: a distance
         if enlarges and series.quantity == "psnr":
             bounds = (bounds[0], ROUNDING)
         scale = 100.0 if series.unit == "%" else 1.0
@@ -85,6 +90,8 @@ def look(judged: tuple[Series, ...], knobs: Knobs | None = None) -> Answer | lis
 
 
 CASES = {
+    "a distance": {"mean error": [75.9, 132.4, 92.6, 65.6], "expect": "clear"},
+    "a share": {"val/class_error": [-0.2, 0.3, 0.2, 0.1], "expect": "finding"},
     "finding": {"val/fid": [1.2e57, 8.2e51, -3.1e68, -2.7e57]},
     "clear": {"val/fid": [300.0, 120.0, 60.0, 35.0]},
     "counts": {"val/accuracy": [190.0, 217.0, 205.0, 212.0], "expect": "watch"},
