@@ -25,7 +25,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
-from wheeltapper.remedy.case_file import add_attempt, case_path, cases_of, followed, load_case, planned
+from wheeltapper.remedy.case_file import CaseFile, add_attempt, case_path, cases_of, followed, load_case, planned
 from wheeltapper.remedy.files import write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
@@ -136,30 +136,19 @@ def fix(
     `case`: the history of earlier attempts; causes that it refutes are not offered again. `wanted`: a cause that is
     only suspected, to be tried all the same.
     """
-    chosen = _one(path, name, "--run") if name is not None else None
-    diagnoses = diagnose(path, progress=progress) if chosen is None else [judge(chosen)]
-    if len(diagnoses) != 1:
-        raise InputError(
-            f"{path} holds {len(diagnoses)} runs.",
-            do=f"Say which with --run NAME, out of: {_names([d.run for d in diagnoses])}; or give its own folder.",
-        )
-    refuted, confirmed = ({}, frozenset()) if case is None else _known(Path(case))
+    diagnosis = judge(_one(path, name, "--run", progress))
+    history = CaseFile(1, "") if case is None else load_case(Path(case))
     found = make_fix(
-        diagnoses[0], option=option, keep=keep, refuted=refuted, confirmed=confirmed, wanted=wanted, made=_today()
-    )
-    earlier = [] if case is not None else cases_of(diagnoses[0].run)
+        diagnosis, option=option, keep=keep, refuted=history.refuted, confirmed=history.confirmed, wanted=wanted,
+        made=_today(),
+    )  # fmt: skip
+    earlier = [] if case is not None else cases_of(diagnosis.run)
     if not earlier:
         return found
     note = (
         f"This run is an attempt of the case in {earlier[0]}: `--case {shlex.quote(str(earlier[0]))}` goes on with it"
     )
     return replace(found, notes=(*found.notes, note))
-
-
-def _known(case: Path) -> tuple[dict[str, str], frozenset[str]]:
-    """What earlier attempts refuted, and what a trial confirmed."""
-    history = load_case(case)
-    return history.refuted, history.confirmed
 
 
 def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path]:
@@ -224,11 +213,11 @@ def trial(folder: Where, *, case: Where | None = None) -> Trial:
     return found
 
 
-def _one(where: Where | Run, name: str | None, option: str) -> Run:
+def _one(where: Where | Run, name: str | None, option: str, progress: Progress | None = None) -> Run:
     """The one run meant."""
     if isinstance(where, Run):
         return where
-    runs = read(where)
+    runs = read(where, progress=progress)
     if name is not None:
         labels = _labels(runs)
         named = (
