@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from made_runs import falling, named, top, weigh
@@ -125,3 +126,17 @@ def test_a_loss_that_jumped_first_makes_the_scale_fall() -> None:
 
     assert scale_fell_first(ask_run(collapse(1.0)).case)
     assert not scale_fell_first(ask_run(collapse(40.0)).case)
+
+
+def test_a_jump_at_the_first_row_of_a_launch_may_be_anything() -> None:
+    losses = [3.0 * 0.97**i + 0.35 + 0.01 * ((i * 7) % 5 - 2) for i in range(150)] + [1.8 + 0.01 * ((i * 7) % 5 - 2) for i in range(40)]
+    through = make_run({"train/loss": losses}, spacing=20)
+    at = through.series["train/loss"].at[150]
+    again = replace(
+        through,
+        segments=(
+            replace(through.segments[0], end=at - 20),
+            replace(through.segments[0], index=1, start=at, kind="resume"),
+        ),
+    )
+    assert bits("bad-data-from-step", again, "resume") < 0 == bits("bad-data-from-step", through, "resume")

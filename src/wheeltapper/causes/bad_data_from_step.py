@@ -87,7 +87,11 @@ def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     if chance and not chance[0].numbers.get("fell"):
         out.append(Evidence(-4.0, "the score had never left chance: before the jump, too, nothing was learned from the data", "before"))
     resumed = [(s.start, case.since(s.clock)) for s in case.run.segments if s.kind == "resume"]
-    if any(at is not None and abs(start - at) < 1 for start, at in resumed):
+    first = [s.start for s in case.run.segments if s.kind == "resume" and train is not None and s.clock == train.clock]
+    if step is not None and any(abs(start - step[0]) < 1 for start in first):
+        text = f"it is the first row of a resumed launch (at {step[0]:,.10g}): code, settings and weights may differ as well as data"
+        out.append(Evidence(-3.0, text, "resume"))
+    elif any(at is not None and abs(start - at) < 1 for start, at in resumed):
         out.append(Evidence(-1.5, "the run was resumed there", "resume"))
     return out
 
