@@ -47,7 +47,7 @@ def reachable(code: Code, event: Event) -> bool:
     """False where the values given (or the defaults) rule the event out."""
     for guard in event.guards:
         truth = code.values.truth(guard.node.test)
-        if truth is not None and truth != guard.taken and not _is_main(guard.node.test):
+        if truth is not None and truth != guard.taken and not is_main(guard.node.test):
             return False
     return True
 
@@ -98,5 +98,5 @@ def nodes_of(program: Program, *types: type[ast.AST]) -> Iterator[ast.AST]:
         yield from program.live_by_type.get(kind, [])
 
 
-def _is_main(test: ast.expr) -> bool:
+def is_main(test: ast.expr) -> bool:
     return "__name__" in ast.unparse(test)

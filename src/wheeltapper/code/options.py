@@ -76,7 +76,7 @@ def usages_of(program: Program, flow: Flow, options: list[Option]) -> list[Usage
     roots = _argparse_roots(program)
     whole = flow.trace([(node, "box") for node in roots])
     flow.boxes |= whole.rests
-    escapes = (*whole.acts, *_evaluated(program))
+    escapes = (*whole.acts, *evaluated(program))
     out = []
     traces: dict[Rest, Trace] = {}  # several parsers of one program declare the same names
     held: dict[ast.AST, tuple[tuple[ast.AST, str], ...]] = {}
@@ -102,7 +102,7 @@ def usages_of(program: Program, flow: Flow, options: list[Option]) -> list[Usage
     return out
 
 
-def _evaluated(program: Program) -> list[tuple[ast.AST, str]]:
+def evaluated(program: Program) -> list[tuple[ast.AST, str]]:
     """Text made at run time and evaluated: `eval(f"args.{name}")` reads any option."""
     calls = [c for name in ("eval", "exec") for c in program.calls.get(name, []) if isinstance(c.func, ast.Name)]
     return [(call, "evaluates text") for call in calls if call.args and not isinstance(call.args[0], ast.Constant)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from wheeltapper.code.flow import Flow
 from wheeltapper.code.hand_averages import HandAverage, hand_averages
@@ -23,6 +24,10 @@ from wheeltapper.code.values import Values
 from wheeltapper.config.tree import ConfigTree
 from wheeltapper.finding import Finding, Grade, Place, Severity
 from wheeltapper.sources.record import Note
+
+KEPT_NODES = 300_000  # of syntax trees: some 100 MB
+Answer = tuple[list["Code"], tuple[Note, ...]]
+_last: list[tuple[Any, tuple[ConfigTree, ...], Answer]] = []  # the configs are held, so that their ids stay theirs
 
 
 @dataclass(frozen=True)
@@ -137,14 +142,29 @@ class Code:
 
 
 def read_code(paths: Iterable[Path | str], configs: tuple[ConfigTree, ...] = ()) -> tuple[list[Code], tuple[Note, ...]]:
-    """The training programs under `paths`, with what their launch scripts give them."""
-    sources = read_sources(paths)
+    """The training programs under `paths`, with what their launch scripts give them. The last answer is kept, if it is not
+    large: the audit of a run and its diagnosis ask for the same."""
+    files = [Path(path) for path in paths]
+    key = (tuple(map(_state, files)), tuple(map(id, configs)))
+    if _last and _last[0][0] == key:
+        return _last[0][2]
+    sources = read_sources(files)
     codes, left = codes_of(sources, configs)
     notes = sources.notes
     if left:
         text = f"{left} more scripts that may train were not followed: together with the others they are too much code"
         notes = (*notes, Note(text, ".", level="lost"))
+    small = sum(len(script.parents) for script in sources.scripts) <= KEPT_NODES and all(map(Path.is_file, files))
+    _last[:] = [(key, configs, (codes, notes))] if small else []
     return codes, notes
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    try:
+        info = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), info.st_size, info.st_mtime_ns
 
 
 def codes_of(sources: Sources, configs: tuple[ConfigTree, ...] = ()) -> tuple[list[Code], int]:

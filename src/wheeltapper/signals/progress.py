@@ -7,7 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from wheeltapper.code.reading import read_code
+from wheeltapper.code.settings import settings_of
 from wheeltapper.config.knobs import Knobs, read_knobs
+from wheeltapper.config.tree import ConfigTree
 from wheeltapper.run.model import Event, Run
 from wheeltapper.signals import Absent, signal
 from wheeltapper.sources.record import Floats
@@ -117,7 +120,33 @@ def _log_gap(run: Run, clock: str) -> float:
 
 @signal
 def knobs(run: Run) -> Knobs:
-    """The settings by meaning, whatever the framework spells them."""
-    if not run.configs:
+    """The settings by meaning, whatever the framework spells them. Where no configuration sets any, what provably stands in
+    the script beside the log; a default that a command line may have overridden is not among it."""
+    found = read_knobs(run.configs, run_formats=run.formats) if run.configs else None
+    if found is not None and found.declared():
+        return found
+    coded = _settings_in_code(run)
+    if coded is not None and not _outlasts(run, said := read_knobs([coded], dialect="generic")):
+        return said
+    if found is None:
         raise Absent("no configuration was found", ("the config file or the command line",))
-    return read_knobs(run.configs, run_formats=run.formats)
+    return found
+
+
+def _outlasts(run: Run, said: Knobs) -> bool:
+    """The log goes on beyond the epochs that the script has: then it is another script, or another state of it, that ran."""
+    epochs = said.value("run.epochs")
+    tracks = [track for s in run.series.values() if (track := s.on("epoch")) is not None and len(track)]
+    last = max((float(np.nanmax(track)) for track in tracks if np.isfinite(track).any()), default=0.0)
+    return epochs is not None and last > float(epochs) + 1
+
+
+def _settings_in_code(run: Run) -> ConfigTree | None:
+    if not run.scripts:
+        return None
+    try:
+        programs = [code for code in read_code(run.scripts, run.configs)[0] if code.trains]
+        tree = settings_of(programs[0]) if len(programs) == 1 else None  # of several, which one ran is not known
+    except RecursionError:  # as in the audit: calls that call each other are not bounded
+        return None
+    return tree if tree is not None and len(tree) else None
