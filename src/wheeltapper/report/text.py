@@ -103,6 +103,23 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def duration(seconds: float) -> str:
+    """
+    >>> [duration(s) for s in (0.25, 12, 90, 3700, 200_000)]
+    ['0.2 s', '12 s', '1 min 30 s', '1 h 1 min', '2 d 7 h']
+    """
+    if 0 < seconds < 1:
+        return f"{seconds:.1f} s"
+    s = round(seconds)
+    if s < 60:
+        return f"{s} s"
+    if s < 3600:
+        return f"{s // 60} min {s % 60} s" if s < 600 and s % 60 else f"{s // 60} min"
+    if s < 86400:
+        return f"{s // 3600} h {s % 3600 // 60} min"
+    return f"{s // 86400} d {s % 86400 // 3600} h"
+
+
 def size(nbytes: int | None) -> str:
     """A file size.
 

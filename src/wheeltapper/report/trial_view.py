@@ -10,7 +10,7 @@ import numpy as np
 
 from wheeltapper.report.curves import Chart, Line, Role, thin
 from wheeltapper.report.spark import wants_log
-from wheeltapper.report.text import clean, num, plural
+from wheeltapper.report.text import clean, duration, num, plural
 from wheeltapper.trial.ledger import Books
 from wheeltapper.trial.measure import same_run
 from wheeltapper.trial.model import Arm, Outcome, Rule
@@ -112,18 +112,6 @@ def cost_words(plan: TrialPlan) -> str:
     low, high = duration(cost.least_seconds or 0.0), duration(cost.most_seconds or 0.0)
     budget = "" if plan.budget is None else f"; the budget is {duration(plan.budget)}"
     return f"{runs} of {duration(cost.each)}: {low} to {high} of machine time by the record's own clock{budget}"
-
-
-def duration(seconds: float) -> str:
-    """
-    >>> duration(0.25), duration(75), duration(5400), duration(200_000)
-    ('0.2 s', '75 s', '90 min', '2.3 d')
-    """
-    for limit, unit, word in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
-        if seconds < limit:
-            value = seconds / unit
-            return f"{value:.1f} {word}" if value < 10 and not value.is_integer() else f"{value:.0f} {word}"
-    return f"{seconds / 86400:.1f} d"
 
 
 def trial_view(trial: Trial, *, charts: bool = False) -> TrialView:

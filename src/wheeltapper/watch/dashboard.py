@@ -26,14 +26,13 @@ from wheeltapper.diagnosis.model import SOMETHING_ELSE
 from wheeltapper.finding import Unknown
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.terminal import SIGNS, detail, first_screen
-from wheeltapper.report.text import clean, num, plural, position
+from wheeltapper.report.text import clean, duration, num, plural, position
 from wheeltapper.report.view import VERDICT_WORDS, view_of
 from wheeltapper.run.model import Series
 from wheeltapper.signals import Signals
 from wheeltapper.watch.chart import DARK, LIGHT, Band, Look, Plot, draw
 from wheeltapper.watch.incidents import Incident
 from wheeltapper.watch.notify import Notifier
-from wheeltapper.watch.pace import duration
 from wheeltapper.watch.plain import place
 from wheeltapper.watch.watcher import Watched, Watcher, main_series
 

@@ -44,18 +44,3 @@ def _logged(seconds: Floats | None, track: Floats | None) -> float | None:
     half = len(track) // 2
     done, took = float(track[-1] - track[half]), float(seconds[-1] - seconds[half])
     return done / took if done > 0 and took > 0 and math.isfinite(done) and math.isfinite(took) else None
-
-
-def duration(seconds: float) -> str:
-    """
-    >>> [duration(s) for s in (12, 90, 3700, 200_000)]
-    ['12 s', '1 min 30 s', '1 h 1 min', '2 d 7 h']
-    """
-    s = round(seconds)
-    if s < 60:
-        return f"{s} s"
-    if s < 3600:
-        return f"{s // 60} min {s % 60} s" if s < 600 and s % 60 else f"{s // 60} min"
-    if s < 86400:
-        return f"{s // 3600} h {s % 3600 // 60} min"
-    return f"{s // 86400} d {s % 86400 // 3600} h"

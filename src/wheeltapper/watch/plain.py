@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wheeltapper.report.terminal import SIGNS, STYLE, console
-from wheeltapper.report.text import clean, num, plural, position
+from wheeltapper.report.text import clean, duration, num, plural, position
 from wheeltapper.watch.incidents import Incident
 from wheeltapper.watch.notify import Notifier
-from wheeltapper.watch.pace import duration
 from wheeltapper.watch.watcher import Watched, Watcher
 
 HEARTBEAT = 600.0  # seconds between lines about how things stand, where nothing happens

@@ -23,14 +23,14 @@ from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.prognosis.goal import Goal, reached
-from wheeltapper.report.text import clean, num, percent, position
+from wheeltapper.report.text import clean, duration, num, percent, position
 from wheeltapper.run.gather import files_at, read_runs
 from wheeltapper.run.model import Run, Series
 from wheeltapper.signals import Signals
 from wheeltapper.sources.follow import Follower
 from wheeltapper.watch.guard_lines import GuardLines
 from wheeltapper.watch.incidents import Incident, Ledger
-from wheeltapper.watch.pace import Pace, duration
+from wheeltapper.watch.pace import Pace
 
 SHARE = 20.0  # a twentieth of one core
 STALE = 1800.0  # half an hour: longer than the validation and the checkpoint of most runs
