@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.forecast import Forecast, forecast
-from wheeltapper.prognosis.goal import Goal, goal_of, toward
+from wheeltapper.prognosis.goal import Goal, goal_of, reached, toward
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.testing import make_run
@@ -163,3 +165,19 @@ def test_it_refuses_across_a_cut_that_is_planned() -> None:
     assert isinstance(told, Unknown)
     assert "plan cuts the learning rate" in told.why
     assert isinstance(forecast(Signals(make_run(seen, config=config.format(150)))), Forecast)
+
+
+@pytest.mark.parametrize("text", ["0.8", "=0.8", " =0.8", "val/accuracy=", "val/accuracy=high", "val/accuracy=nan"])
+def test_what_is_no_target_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no target"):
+        goal_of(text)
+
+
+def test_a_target_is_reached_by_a_level_and_not_by_one_lucky_evaluation() -> None:
+    lucky = [0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.6, 0.6, 0.6, 0.6, 0.6]
+    run = make_run({"val/accuracy": lucky}, start=1.0)
+    assert reached(run, Goal("val/accuracy", 0.5)) == 10.0  # three of the five up to there
+    assert reached(run, Goal("val/accuracy", 0.8)) is None
+    assert reached(run, Goal("val/bleu", 0.1)) is None
+    plain = replace(run, series={"val/accuracy": replace(run.series["val/accuracy"], better="unknown")})
+    assert reached(plain, Goal("val/accuracy", 0.1)) is None, "nobody knows which way it should go"

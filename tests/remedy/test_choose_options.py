@@ -16,7 +16,7 @@ from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
 from wheeltapper.remedy.case_file import Attempt, CaseFile, Verdict
 from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
-from wheeltapper.remedy.options import options_of
+from wheeltapper.remedy.options import options_of, position
 from wheeltapper.remedy.pace import pace_of
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.merge import merge
@@ -327,3 +327,25 @@ def test_a_trial_beside_the_run_needs_no_case_file() -> None:
     refused = choose(diagnosis(replace(strong, evidence=(no,))))
     assert not refused.edits
     assert refused.left[0].why == "a trial said -4.2"
+
+
+@pytest.mark.parametrize(("equal", "noise", "told"), [(1, 0.5, "one"), (4, None, "one"), (4, 0.5, "among 4")])
+def test_luck_is_told_where_several_evaluations_were_as_good(equal: int, noise: float | None, told: str) -> None:
+    best = BestCheckpoint("ck_12.pt", 12.0, "val/accuracy", 50.0, "best", True, noise=noise, equal=equal)
+    made = make_run({"val_acc": [50.0] * 20}, clock="epoch", config=CONFIG)
+    found = replace(diagnosis(of=replace(made, checkpoints=saved(12)), findings=()), best=best)
+    assert told in options_of(found, choose(found))[0].risk
+
+
+@pytest.mark.parametrize(("clock", "step", "epoch"), [("step", 30.0, 5.0), ("step", None, 3.0), ("epoch", 30.0, None)])
+def test_a_checkpoint_is_placed_by_the_length_of_an_epoch(clock: str, step: float | None, epoch: float | None) -> None:
+    assert position(Checkpoint("c.pt", step, epoch), clock, run()) == (30.0 if clock == "step" else 3.0)
+
+
+def test_what_a_resume_takes_is_told_in_hours() -> None:
+    bigger = Remedy("Bigger batch.", (Edit("batch.per_device", 64, 128),), "try", "it passes")
+    made = run(checkpoints=saved(28))
+    timed = {name: replace(s, clocks={**s.clocks, "second": 3600.0 * s.at}) for name, s in made.series.items()}
+    found = diagnosis(cause("batch-norm-small-batch", 0.9, bigger), of=replace(made, series=timed))
+    option = options_of(found, choose(found))[2]
+    assert (option.length, option.hours) == (72, pytest.approx(72.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,10 +31,11 @@ def goal_of(text: str) -> Goal:
     """
     name, sign, value = text.rpartition("=")
     try:
-        if sign and name.strip():
-            return Goal(name.strip(), float(value))
+        wanted = float(value)
     except ValueError:
-        pass
+        wanted = math.nan
+    if sign and name.strip() and math.isfinite(wanted):
+        return Goal(name.strip(), wanted)
     raise InputError(f"{text!r} is no target.", do="Write it as NAME=VALUE, for example val/accuracy=0.8.")
 
 
