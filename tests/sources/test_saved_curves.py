@@ -128,3 +128,20 @@ def test_two_files_that_were_begun_again_keep_their_longest_launch_each(tmp_path
         (tmp_path / f"{name}.csv").write_text("epoch,loss\n" + "\n".join(rows))
     run = one(tmp_path)
     assert len(run.series["train/loss"]) == len(run.series["val/loss"]) == 9
+
+
+def test_a_table_that_is_drawn_is_cut_where_two_blanks_stand(tmp_path: Path) -> None:
+    rows = [f"{e:<10}{1 / (e + 1):.6f}    {1.5 / (e + 1):.6f}    0.9{e}  00:1{e}     " for e in range(6)]
+    (tmp_path / "fastai.txt").write_text("\n".join(["epoch     train_loss  valid_loss  accuracy  time    ", *rows]))
+    run = one(tmp_path / "fastai.txt")
+    assert run.series["val/loss"].values[:2].tolist() == [1.5, 0.75]
+    assert run.series["val/loss"].clock == "epoch"
+    rows = [f"{s:<10}[{s + 1:.2e}, 3.0e-01]    [2.0e+00, nan]    []    " for s in range(0, 5000, 1000)]
+    (tmp_path / "xde.log").write_text(
+        "\n".join(["Step      Train loss              Test loss         Test metric   ", *rows])
+    )
+    run = one(tmp_path / "xde.log")
+    assert run.series["train/loss"].at.tolist() == [0, 1000, 2000, 3000, 4000]
+    assert np.isnan(run.series["test/loss.1"].values).all()
+    (tmp_path / "talk.txt").write_text("Name  of  things\n1  two  three\n4  five  six\n7  eight  nine\n")
+    assert not any(r.points for r in readings_of(tmp_path / "talk.txt"))

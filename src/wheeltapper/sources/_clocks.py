@@ -20,6 +20,7 @@ STEP = (
     "global_steps", "current_steps", "iter", "iteration", "iters", "iterations", "global_iter", "global_iteration",
     "it", "n_iter", "num_updates", "update", "updates", "optimizer_step", "training_step", "time/total_timesteps",
     "total_timesteps", "timesteps_total", "timesteps", "misc/total_timesteps", "total/steps", "nupdates", "training_iteration", "_step", "batch_idx", "batch",
+    "#",  # spaCy's
 )  # fmt: skip
 EPOCH = ("epoch", "epochs", "current_epoch", "train/epoch", "epoch_num", "num_epoch", "ep")
 SAMPLE = (

@@ -23,6 +23,7 @@ from wheeltapper.sources.record import Event, Floats
 
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " "  # as a delimiter: any run of blanks
+WIDE = "  "  # as a delimiter: two blanks or more, as in a table that is drawn
 SMALL = 1 << 14  # bytes; halving further costs more than reading row by row
 EMPTY = {"", "-", "--", "na", "n/a", "none", "null", "nil", "<na>"}  # Keras writes NA for a metric it did not take
 
@@ -38,6 +39,7 @@ _floats = msgspec.json.Decoder(list[float])
 # What str() makes of a tensor or a numpy scalar that was never turned into a float.
 _WRAPPED = re.compile(r"(?:tensor|array|(?:np|numpy)\.\w+)\(\s*\[?\s*([^\s,\])]+)\s*\]?\s*(?:,[^)]*)?\)\Z")
 _NAME = re.compile(r"[^\d\W]|[%#@]")
+_WIDE = re.compile(r"\s{2,}")
 
 
 def read_table(
@@ -143,7 +145,7 @@ class _Reader:
     def _clean(self, data: bytes) -> bytes | None:
         """Lines of as many cells as the header, cut by commas; None if they are not."""
         assert self.header is not None
-        if self.delimiter in (None, BLANKS) or self.decimal_comma or b"\n<<<<<<<" in data or b"\n>>>>>>>" in data:
+        if self.delimiter in (None, BLANKS, WIDE) or self.decimal_comma or b"\n<<<<<<<" in data or b"\n>>>>>>>" in data:
             return None
         body = data.replace(b"\r", b"") if b"\r" in data else data
         body = body[:-1] if body.endswith(b"\n") else body
@@ -269,6 +271,8 @@ class _Reader:
     def _cells(self, row: str) -> list[str]:
         if self.delimiter == BLANKS:
             return row.split()
+        if self.delimiter == WIDE:
+            return _WIDE.split(row.strip())
         if '"' not in row:
             return [cell.strip() for cell in row.split(self.delimiter)]
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wheeltapper.sources import Head, head_of
 from wheeltapper.sources._blocks import first_rows, header_of
-from wheeltapper.sources._csv import DELIMITERS, looks_like_name, read_table
+from wheeltapper.sources._csv import DELIMITERS, WIDE, looks_like_name, read_table
 from wheeltapper.sources._generic import readings_of_table
 from wheeltapper.sources._measure import names_measure
 from wheeltapper.sources._tail import Tail
@@ -21,6 +21,8 @@ from wheeltapper.sources.record import Reading
 
 FORMAT = "CSV table"
 LEAST = 5  # lines of numbers without names that are a curve
+_GAP = re.compile(r"\s{2,}")
+_RULE = re.compile(r"[-=\s|+]+\Z")
 _NUMBERED = re.compile(rf"\d+:\s+{NUMBER}\Z")
 
 
@@ -31,6 +33,8 @@ def sniff(head: Head) -> float:
     suffix = head.path.suffix.lower() in (".csv", ".tsv")
     delimiter = max(DELIMITERS, key=rows[0].count)
     width = rows[0].count(delimiter)
+    if _drawn(rows):
+        return 0.3
     if width == 0 or _numbered(rows):
         plain = _numbers_between_blanks(rows) or _numbered(rows) or _one_column(rows, head.path.stem)
         return 0.25 if plain else 0.1 if suffix else 0.0
@@ -53,6 +57,17 @@ def _numbers_between_blanks(rows: list[str]) -> bool:
     )
 
 
+def _drawn(rows: list[str]) -> bool:
+    """Columns with two blanks between them under a line of names: what fastai, spaCy and DeepXDE print."""
+    names = _GAP.split(rows[0])
+    body = [_GAP.split(row) for row in rows[1:] if not _RULE.match(row)]
+    if len(names) < 3 or len(body) < 3 or not all(looks_like_name(name) for name in names):
+        return False
+    alike = [cells for cells in body if len(cells) == len(names) and number(cells[0]) is not None]
+    told = sum(number(cell) is not None or cell.startswith("[") for cells in alike for cell in cells)
+    return len(alike) == len(body) and 2 * told > len(names) * len(alike)
+
+
 def _one_column(rows: list[str], stem: str) -> bool:
     """A number a line, in a file that says what they are: `train_loss.txt`."""
     return len(rows) >= LEAST and names_measure(stem) and all(number(row) is not None for row in rows)
@@ -64,11 +79,12 @@ def _numbered(rows: list[str]) -> bool:
 
 
 def read(path: Path, tail: Tail | None = None) -> list[Reading]:
-    def begin() -> bool:
-        return _numbered([row for row in first_rows(head_of(path), 20) if not row.startswith("#")])
+    def begin() -> str | None:
+        rows = [row for row in first_rows(head_of(path), 20) if not row.startswith("#")]
+        return ":" if _numbered(rows) else WIDE if rows and _drawn(rows) else None
 
-    numbered = tail.keep("numbered", begin) if tail else begin()
-    table = read_table(path, tail, delimiter=":" if numbered else None)
+    delimiter = tail.keep("delimiter", begin) if tail else begin()
+    table = read_table(path, tail, delimiter=delimiter)
     readings = readings_of_table(table, FORMAT)
     if names_measure(path.stem) and [p.name for r in readings for p in r.points] in (["column 1"], ["column 2"]):
         readings = [replace(r, points=tuple(replace(p, name=path.stem) for p in r.points)) for r in readings]
