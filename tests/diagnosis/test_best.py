@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from wheeltapper.diagnosis.best import best_checkpoint
+from wheeltapper.diagnosis.model import MetricVerdict
 from wheeltapper.finding import Finding
+from wheeltapper.run.model import Checkpoint
 from wheeltapper.signals import Signals
 from wheeltapper.testing import make_run
 
@@ -67,3 +69,33 @@ def test_what_comes_after_a_score_left_its_level_is_no_noise() -> None:
     at_once = best_checkpoint(Signals(run), [], [replace(left, onset=0.0), replace(left, onset=2.0)])
     assert at_once is not None
     assert at_once.noise is not None, "the evaluations up to the best one count"
+
+
+SCORES = make_run({"val/accuracy": [0.1, 0.5, 0.9, 0.6]}, facts={"steps_per_epoch": 1})
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "says"),
+    [
+        ((), None, "no checkpoint lies here"),
+        ((Checkpoint("gone.pt", 2.0, exists=False),), None, "none lies here"),
+        ((Checkpoint("model.pt"),), None, "where in the run they were saved is not known"),
+        ((Checkpoint("a.pt", 0.0), Checkpoint("b.pt", 2.0)), "b.pt", ""),
+        ((Checkpoint("f.pt", epoch=5.0), Checkpoint("e.pt", epoch=0.0), Checkpoint("x.pt")), "e.pt", "the nearest"),
+        ((Checkpoint("z.pt", 4.0), Checkpoint("y.pt", 3.0)), "y.pt", "the nearest"),
+    ],
+)
+def test_the_file_of_the_best_evaluation(files: tuple[Checkpoint, ...], path: str | None, says: str) -> None:
+    best = best_checkpoint(Signals(replace(SCORES, checkpoints=files)), [])
+    assert best is not None
+    assert best.path == path
+    assert says in best.why
+    assert best.exists is (path is not None)
+    assert "as good within noise" not in best.why
+
+
+def test_a_score_that_cannot_be_believed_chooses_nothing() -> None:
+    run = make_run({"val/accuracy": [0.1, 0.9, 0.5], "val/loss": [2.0, 1.0, 0.5]})
+    best = best_checkpoint(Signals(run), [MetricVerdict("val/accuracy", "no", "it is broken")])
+    assert best is not None
+    assert (best.metric, best.step) == ("val/loss", 2.0)

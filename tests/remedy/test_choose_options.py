@@ -16,11 +16,12 @@ from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
 from wheeltapper.remedy.case_file import Attempt, CaseFile, Verdict
 from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
-from wheeltapper.remedy.options import options_of, position
+from wheeltapper.remedy.options import options_of
 from wheeltapper.remedy.pace import pace_of
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.run.onsets import position
 from wheeltapper.signals import Signals
 from wheeltapper.sources.record import Points, Reading
 from wheeltapper.testing import make_run

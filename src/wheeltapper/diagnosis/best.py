@@ -9,7 +9,7 @@ import numpy as np
 from wheeltapper.diagnosis.model import BestCheckpoint, MetricVerdict
 from wheeltapper.finding import Finding
 from wheeltapper.run.model import Checkpoint, Run, Series
-from wheeltapper.run.onsets import from_start
+from wheeltapper.run.onsets import from_start, position
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import badness, noise_of
 from wheeltapper.sources.record import Floats
@@ -127,12 +127,10 @@ def _on_disk(
     good: np.ndarray[tuple[int], np.dtype[np.int64]], sigma: float,
 ) -> tuple[Checkpoint | None, str]:  # fmt: skip
     """The checkpoint nearest to the best evaluation: one at it, else one at an evaluation as good."""
-    files = [c for c in run.checkpoints if c.exists and (c.step is not None or c.epoch is not None)]
-    said = [c for c in run.checkpoints if not c.exists and (c.step is not None or c.epoch is not None)]
+    files = [c for c in run.checkpoints if c.exists]
     if not files:
-        if said:
-            return None, "the log says that checkpoints were written, but none lies here"
-        return None, "no checkpoint lies here"
+        said = "the log says that checkpoints were written, but none lies here"
+        return None, said if run.checkpoints else "no checkpoint lies here"
     order = np.argsort(bad, kind="stable")
     for spot in order:
         if bad[spot] > bad.min() + 2 * sigma:
@@ -140,21 +138,20 @@ def _on_disk(
         found = _at(files, score, int(good[spot]))
         if found is not None:
             return found, "" if int(good[spot]) == top else "the file is of an evaluation that is as good within noise"
-    nearest = min(files, key=lambda c: abs((_position(c, score) or np.inf) - score.at[top]))
+    placed = [(abs(at - score.at[top]), c) for c in files if (at := position(c, score.clock, run)) is not None]
+    if not placed:
+        return None, "checkpoints lie here, and where in the run they were saved is not known"
+    nearest = min(placed, key=lambda one: one[0])[1]
     return nearest, "no file was saved at the best evaluation; this is the nearest that exists"
 
 
-def _position(checkpoint: Checkpoint, score: Series) -> float | None:
-    return checkpoint.epoch if score.clock == "epoch" else checkpoint.step
-
-
 def _at(files: Sequence[Checkpoint], score: Series, index: int) -> Checkpoint | None:
-    for clock, value in (("step", "step"), ("epoch", "epoch")):
-        track = score.on(clock)  # type: ignore[arg-type]
-        if track is None:
-            continue
-        for checkpoint in files:
-            position = getattr(checkpoint, value)
-            if position is not None and abs(position - track[index]) < 0.5:
-                return checkpoint
+    """The file that was saved at this evaluation, by steps where both tell them, else by epochs."""
+    steps, epochs = score.on("step"), score.on("epoch")
+    for checkpoint in files:
+        if steps is not None and checkpoint.step is not None and abs(checkpoint.step - steps[index]) < 0.5:
+            return checkpoint
+    for checkpoint in files:
+        if epochs is not None and checkpoint.epoch is not None and abs(checkpoint.epoch - epochs[index]) < 0.5:
+            return checkpoint
     return None

@@ -22,7 +22,7 @@ from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.model import Checkpoint, Run
-from wheeltapper.run.onsets import began, from_start, sound_until
+from wheeltapper.run.onsets import began, from_start, position, sound_until
 from wheeltapper.signals import Signals
 from wheeltapper.sources.record import CLOCKS, ClockName, Floats
 
@@ -326,17 +326,6 @@ def _onset_at(finding: Finding, at: float, clock: ClockName | None) -> Onset:
 def clock_named(name: str | None) -> ClockName | None:
     """A clock by its name: findings carry it as text."""
     return next((clock for clock in CLOCKS if clock == name), None)
-
-
-def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:
-    """Where a checkpoint lies on a clock, where the record lets us say."""
-    per_epoch = run.fact("steps_per_epoch")
-    step, epoch = checkpoint.step, checkpoint.epoch
-    if clock == "epoch":
-        return epoch if epoch is not None else (step / per_epoch if step is not None and per_epoch else None)
-    if clock in ("step", "micro_step"):
-        return step if step is not None else (epoch * per_epoch if epoch is not None and per_epoch else None)
-    return None
 
 
 def _cost(length: float | None, clock: str | None, hours: float | None, pace: Pace | None) -> str:

@@ -1,4 +1,4 @@
-"""Where troubles begin, on one clock. Rows of one run are counted by steps here and by epochs there, and the smaller of
+"""Where troubles begin, and where checkpoints lie, on one clock. Rows of one run are counted by steps here and by epochs there, and the smaller of
 two numbers on two clocks is no earlier moment."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from wheeltapper.finding import Finding
-from wheeltapper.run.model import Run
+from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.sources.record import ClockName
 
 
@@ -57,3 +57,14 @@ def sound_until(run: Run, finding: Finding, clock: ClockName) -> float | None:
         return None
     before = series.at[series.at < finding.onset]
     return moved(run, finding, float(before.max()), clock) if before.size else None
+
+
+def position(checkpoint: Checkpoint, clock: str | None, run: Run) -> float | None:
+    """Where a checkpoint lies on a clock, where the record lets us say."""
+    per_epoch = run.fact("steps_per_epoch")
+    step, epoch = checkpoint.step, checkpoint.epoch
+    if clock == "epoch":
+        return epoch if epoch is not None else (step / per_epoch if step is not None and per_epoch else None)
+    if clock in ("step", "micro_step"):
+        return step if step is not None else (epoch * per_epoch if epoch is not None and per_epoch else None)
+    return None
