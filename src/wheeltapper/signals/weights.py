@@ -19,6 +19,7 @@ MOST = 4096  # elements of a tensor: a share of 1 % is known to 0.2 %, and a mod
 ALL = 1 << 23  # elements of a file
 _STATE = re.compile(r"optim|sched|scaler|rng|(^|_)amp$", re.IGNORECASE)
 _EMA = re.compile(r"(^|[_.\-])ema($|[_.\-\d])|averaged?_model|shadow_params", re.IGNORECASE)
+_LED = re.compile(r"^(?:ema|ema_model|model_ema|averaged?_model|shadow_params)\.", re.IGNORECASE)
 _WRAP = re.compile(r"^(?:module|_orig_mod|state_dict|model|shadow)\.")
 BUFFER = re.compile(r"(^|\.)(running_mean|running_var|num_batches_tracked)$")
 
@@ -32,6 +33,7 @@ class Weight:
     group: str  # the dictionary or the file's part it lies in
     first: TensorStart
     last: TensorStart
+    resumable: bool = False  # both files hold an optimizer: this is the state that training goes on from, not a copy for others
 
     @property
     def size(self) -> int:
@@ -71,10 +73,10 @@ def weights(run: Run) -> Weights:
     since, until = with_raw[0], with_raw[-1]
     early, late = (_read(c for at, c in timed if at == when) for when in (since, until))
     tensors = [
-        Weight(name, part, group, early[key], start)
-        for key, start in late.items()
+        Weight(name, part, group, early[key][0], start, early[key][1] and state)
+        for key, (start, state) in late.items()
         for part, group, name in [key]
-        if key in early and early[key].shape == start.shape and early[key].dtype == start.dtype
+        if key in early and early[key][0].shape == start.shape and early[key][0].dtype == start.dtype
     ]
     if not any(w.part == "raw" for w in tensors):
         raise Absent("the first and the last checkpoint have no weights in common that can be read")
@@ -85,9 +87,10 @@ def weights(run: Run) -> Weights:
 _Key = tuple[Literal["raw", "ema"], str, str]
 
 
-def _read(files: Iterable[Checkpoint]) -> dict[_Key, TensorStart]:
-    """Every weight of some files of one time. The same one may lie in two files; the fuller file is read first and wins."""
-    out: dict[_Key, TensorStart] = {}
+def _read(files: Iterable[Checkpoint]) -> dict[_Key, tuple[TensorStart, bool]]:
+    """Every weight of some files of one time, and whether an optimizer lies beside it. The same one may lie in two files; the fuller
+    file is read first and wins."""
+    out: dict[_Key, tuple[TensorStart, bool]] = {}
     for file in sorted(files, key=lambda c: (-len(c.kinds), c.path))[:4]:
         keys = {t.name: key for t in file.tensors if (key := _key(t.name, file)) is not None}
         try:
@@ -97,7 +100,7 @@ def _read(files: Iterable[Checkpoint]) -> dict[_Key, TensorStart]:
         for name, start in starts.items():
             part, group, bare = keys[name]
             if not any(part == p and bare == b for p, _, b in out) or group in {g for p, g, _ in out if p == part}:
-                out.setdefault((part, group, bare), start)
+                out.setdefault((part, group, bare), (start, "optimizer" in file.kinds))
     return out
 
 
@@ -107,6 +110,8 @@ def _key(name: str, file: Checkpoint) -> _Key | None:
         return None
     bare = name[len(group) + 1 :] if group else name
     ema = file.kinds == ("ema",) or bool(_EMA.search(group) or _EMA.search(bare.split(".")[0]))
+    if ema:
+        bare = _LED.sub("", bare)
     while wrapped := _WRAP.match(bare):
         bare = bare[wrapped.end() :]
     return ("ema" if ema else "raw"), group, bare
