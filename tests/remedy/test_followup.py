@@ -13,9 +13,9 @@ from wheeltapper import api
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Band, Plan, PlannedEdit, Resume
-from wheeltapper.remedy.promises import promise
+from wheeltapper.remedy.promises import promise, resumed
 from wheeltapper.report.fix_view import followup_view
-from wheeltapper.run.model import Run
+from wheeltapper.run.model import Run, Segment
 from wheeltapper.testing import make_run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -224,12 +224,23 @@ def test_a_defect_of_the_code_is_open_while_the_code_is_as_it_was() -> None:
     assert [i.status for i in other.issues] == ["OPEN"]
 
 
+@pytest.mark.parametrize(("starts", "saw"), [((0.0, 1090.0), "kept"), ((0.0, 1150.0), "broken"), ((850.0,), "broken")])
+def test_a_resume_begins_a_log_interval_after_its_checkpoint_at_most(
+    starts: tuple[float, ...], saw: str, plan: Plan
+) -> None:
+    asked = msgspec.structs.replace(plan, option="C", resume=Resume("ck.pt", 1000.0, "step"))
+    made = make_run({"train_loss": [1.0] * 2000}, start=starts[0])
+    launches = tuple(Segment(1, "step", start, 3000.0, "resume", "a.log", 1, "it says so") for start in starts[1:])
+    (check,) = resumed(replace(made, segments=launches), asked)
+    assert check.status == saw
+
+
 @pytest.mark.parametrize(("start", "status"), [(13, "kept"), (0, "broken")])
 def test_a_resume_is_looked_for(start: int, status: str, plan: Plan) -> None:
-    resumed = msgspec.structs.replace(plan, option="C", resume=Resume("ck_12.pt", 12.0, "epoch"))
+    going_on = msgspec.structs.replace(plan, option="C", resume=Resume("ck_12.pt", 12.0, "epoch"))
     whole = run(60, lr=0.0006)
     cut = replace(whole, series={name: s.where(s.at >= start) for name, s in whole.series.items()})
-    check = next(p for p in followed(cut, resumed).promises if p.what.startswith("continues"))
+    check = next(p for p in followed(cut, going_on).promises if p.what.startswith("continues"))
     assert check.status == status
 
 
@@ -257,6 +268,8 @@ def test_a_promise_is_looked_for_near_its_place_and_a_median_is_called_one() -> 
     inside = msgspec.structs.replace(band, at=99.0, within=1.0)
     assert promise(dense, inside, True).saw == "39, the median of 98 to 100"
     assert promise(dense, msgspec.structs.replace(band, at=9.0, within=1.0), True).saw == "0, the median of 8 to 10"
+    assert promise(dense, msgspec.structs.replace(band, metric="val/bleu"), True).saw == "it is not logged"
+    assert promise(dense, msgspec.structs.replace(band, clock="step"), True).saw == "it is not logged by step"
     at_end = promise(dense, msgspec.structs.replace(band, at=100.0, within=1.0), True)
     assert at_end.saw == "38, the median of 96 to 100", "a twentieth of the way back, and no further"
 

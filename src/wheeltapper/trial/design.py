@@ -13,7 +13,7 @@ from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Finding
 from wheeltapper.run.model import Run, Series
-from wheeltapper.run.onsets import began
+from wheeltapper.run.onsets import began, position
 from wheeltapper.signals import Signals
 from wheeltapper.signals.statistics import noise_of
 from wheeltapper.signs import signs
@@ -140,7 +140,7 @@ def choose_fork(diagnosis: Diagnosis, clock: str, edits: Sequence[Edit], can_res
     onset = onset_of(diagnosis, clock)
     placed = []
     for c in diagnosis.run.checkpoints:
-        at = c.epoch if clock == "epoch" else c.step
+        at = position(c, clock, diagnosis.run)
         # Weights alone are no state to fork from: the optimizer would start cold, which is a change of its own.
         if c.exists and at is not None and ("optimizer" in c.kinds or not c.kinds):
             placed.append((at, c.path))
