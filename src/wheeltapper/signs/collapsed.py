@@ -70,8 +70,11 @@ def _metric(series: Series) -> Finding | None:
         return None
     if series.unit in ("%", "fraction") and fall.gain < POINT * (100.0 if series.unit == "%" else 1.0):
         return None
-    if series.unit in ("%", "fraction") and series.better == "up" and fall.drop < OF_BEST * abs(fall.best):
-        return None  # it began well, at its first evaluation: a decline, and no collapse
+    if series.unit in ("%", "fraction"):
+        # What is right at the best: of an error rate, what it leaves of the whole.
+        right = abs(fall.best) if series.better == "up" else (100.0 if series.unit == "%" else 1.0) - fall.best
+        if fall.drop < OF_BEST * right:
+            return None  # it began well, at its first evaluation: a decline, and no collapse
     sign = -1.0 if series.better == "up" else 1.0
     text = (
         f"{series.name} had reached {sign * fall.best:.4g} and fell back to {sign * fall.last + 0.0:.4g} "
@@ -182,6 +185,9 @@ CASES = {
     },
     "two modes, kept": {"return": [-900.0 if i % 4 == 0 else 200.0 + i % 7 for i in range(600)], "expect": "clear"},
     "began well": {"val/accuracy": [0.45, 0.47, 0.485, *[0.494 - 0.002 * i for i in range(20)]], "expect": "clear"},
+    "an error rate that began well": {
+        "val/wer": [0.24, 0.2042, 0.2009, 0.2007, *[0.2031 + 0.003 * i for i in range(12)]], "expect": "clear",
+    },
     "near miss": {"val/accuracy": [*_up, 0.3, 0.31, 0.3, 0.31], "expect": "clear"},
     "unknown": {"train/loss": [2.0, 1.5, 1.2, 1.0, 0.9]},
 }
