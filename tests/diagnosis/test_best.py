@@ -83,6 +83,7 @@ SCORES = make_run({"val/accuracy": [0.1, 0.5, 0.9, 0.6]}, facts={"steps_per_epoc
         ((Checkpoint("a.pt", 0.0), Checkpoint("b.pt", 2.0)), "b.pt", ""),
         ((Checkpoint("f.pt", epoch=5.0), Checkpoint("e.pt", epoch=0.0), Checkpoint("x.pt")), "e.pt", "the nearest"),
         ((Checkpoint("z.pt", 4.0), Checkpoint("y.pt", 3.0)), "y.pt", "the nearest"),
+        ((Checkpoint("w.pt", 0.0), Checkpoint("y.pt", 3.0)), "y.pt", "the nearest"),
     ],
 )
 def test_the_file_of_the_best_evaluation(files: tuple[Checkpoint, ...], path: str | None, says: str) -> None:
@@ -90,6 +91,7 @@ def test_the_file_of_the_best_evaluation(files: tuple[Checkpoint, ...], path: st
     assert best is not None
     assert best.path == path
     assert says in best.why
+    assert says or best.why == "best val/accuracy"
     assert best.exists is (path is not None)
     assert "as good within noise" not in best.why
 
@@ -99,3 +101,13 @@ def test_a_score_that_cannot_be_believed_chooses_nothing() -> None:
     best = best_checkpoint(Signals(run), [MetricVerdict("val/accuracy", "no", "it is broken")])
     assert best is not None
     assert (best.metric, best.step) == ("val/loss", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"), [([10.0, 10.1, 9.9, 10.1, 10.0, 9.9], False), ([10.0, 12, 14, 16, 18, 20], True)]
+)
+def test_a_run_that_learned_something_has_something_to_keep(scores: list[float], kept: bool) -> None:
+    idle = Finding("barely-learned", "", "ill", "is", "val/accuracy", "step", 0.0)
+    best = best_checkpoint(Signals(make_run({"val/accuracy": scores})), [], [idle])
+    assert best is not None
+    assert (best.nothing == "") is kept

@@ -7,7 +7,7 @@ from trial_toy import toy_run
 
 from wheeltapper import api
 from wheeltapper.trial.arms import Wish
-from wheeltapper.trial.judge import bias_of, rung_of
+from wheeltapper.trial.judge import bias_of, heed_crashes, rung_of
 from wheeltapper.trial.ledger import Books, Record
 from wheeltapper.trial.model import Answer, Outcome, Verdict
 from wheeltapper.trial.plan import TrialPlan
@@ -55,6 +55,7 @@ def rung(plan: TrialPlan, kept: Books, *records: Record) -> str:
 def test_it_is_put_back_only_by_control_runs_that_began_after_the_cure(plan: TrialPlan) -> None:
     assert rung(plan, books()) == "removed"
     assert rung(plan, books(), *told("control", 1.0, 2.0), *told(ARM, 3.0, 4.0)) == "removed"
+    assert rung(plan, books(), *told(ARM, 1.0, 2.0), *told("control", 1.5, 4.0)) == "removed", "begun before"
     assert rung(plan, books(), *told(ARM, 1.0, 2.0), *told("control", 3.0, 4.0)) == "re-inserted"
 
 
@@ -71,6 +72,15 @@ def test_a_placebo_must_do_nothing(plan: TrialPlan) -> None:
     assert rung(plan, books(half, placebo="refuted")) == "specific"
     assert rung(plan, books(half, placebo="confirmed")) == "dose-response"
     assert rung(plan, books(placebo="refuted")) == "removed", "a placebo alone lifts nothing"
+
+
+@pytest.mark.parametrize(("crashed", "answer"), [(0, "confirmed"), (1, "confirmed"), (2, "cannot-tell")])
+def test_more_than_a_quarter_of_crashes_is_no_cure(crashed: int, answer: str) -> None:
+    verdict = heed_crashes(REMOVED, crashed)
+    assert verdict.answer == answer
+    assert ("2 of 6 repeats" in verdict.why) is (crashed == 2)
+    refuted = Verdict("refuted", "it stays", 4)
+    assert heed_crashes(refuted, 9) == refuted
 
 
 def test_rates_favour_a_side_only_where_both_logged_them() -> None:
