@@ -50,7 +50,7 @@ def audit(paths: Iterable[str | Path]) -> AuditReport:
     given = [Path(p) for p in paths]
     for path in given:
         if not path.exists():
-            raise InputError(f"there is no {path}", do="Give a config, a script, a launch script or a folder.")
+            raise InputError(f"there is no file or folder {path}.", do="Give a config, a script, a launch script or a folder.")
     files = [file for path in given for file in _files(path)]
     trees = [
         tree

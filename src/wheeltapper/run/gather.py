@@ -59,7 +59,7 @@ def read_runs(
     """
     top = Path(path)
     if not top.exists():
-        raise InputError(f"there is no {top}", do=_GIVE)
+        raise InputError(f"there is no file or folder {top}.", do=_GIVE)
     if not top.is_file() and not top.is_dir():
         raise InputError(f"{top} is neither a file nor a folder", do=_GIVE)
     if top.is_file():
