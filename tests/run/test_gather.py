@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,11 @@ def test_monitors_of_another_day_or_environment_are_not(tmp_path: Path) -> None:
     assert len(read_runs(tmp_path)) == 2
     (tmp_path / "1.monitor.csv").write_text(monitor(float("nan"), others))
     assert len(read_runs(tmp_path)) == 2
+
+
+def test_a_folder_of_many_seeds_is_read_in_seconds(tmp_path: Path) -> None:
+    for seed in range(300):
+        (tmp_path / f"seed{seed}.csv").write_text(curve(0, 9, 2.0 + seed / 100))
+    began = time.process_time()
+    assert len(read_runs(tmp_path)) == 300
+    assert time.process_time() - began < 10  # two here; every pair compared in full takes a minute

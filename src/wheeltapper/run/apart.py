@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,10 +37,11 @@ from wheeltapper.sources.record import ClockName, Floats, Note, Points, Reading
 Verdict = Literal["same", "other"]
 
 AGREE = 0.9  # of the common values, as in merge: a few rows may have been written while they were still changing
+HEAD = 16  # first rows that are held against each other before all
 MOST_COMPARED = 400  # files of a folder compared pair by pair; beyond, each is compared with the first of each run
-FAR = (
-    1.5  # one file goes on for half as long again: two writers of one process end together, but for what is in a buffer
-)
+MOST_MIXED = 100  # files of which those of two formats are compared, which is dear; beyond, names alone join them
+# One file goes on for half as long again: two writers of one process end together, but for what is in a buffer.
+FAR = 1.5
 
 _EVENTS = re.compile(r"events\.out\.tfevents\.\d+.*")
 _STAMP = re.compile(r"\d{8}[_-]?\d{4,6}|\d{4}-\d\d-\d\d([T _-]\d\d[-_:h]?\d\d([-_:m]?\d\d)?)?|(?<=\.log)\.\d{1,3}$")
@@ -59,13 +60,14 @@ def runs_apart(readings: Sequence[Reading]) -> list[list[Reading]]:
 
 
 def _groups(measured: list[Reading]) -> list[list[Reading]]:
+    files = [_File.of(reading) for reading in measured]
     groups: list[list[int]] = []
     of: dict[int, int] = {}
     against: set[tuple[int, int]] = set()
-    for i, reading in enumerate(measured):
+    for i, file in enumerate(files):
         linked: int | None = None
         for j in _to_compare(i, groups):
-            verdict = _verdict(measured[j], reading)
+            verdict = _verdict(files[j], file, mixed=len(files) <= MOST_MIXED)
             if verdict == "same" and linked is None:
                 linked = of[j]
             if verdict == "other":
@@ -107,27 +109,49 @@ def _plain_name(file: str) -> str:
     return _STAMP.sub("*", _EVENTS.sub("*", Path(file).name))
 
 
-def _verdict(a: Reading, b: Reading) -> Verdict | None:
+@dataclass(frozen=True)
+class _File:
+    """A reading and what is asked of it for every pair of files."""
+
+    reading: Reading
+    plain: str
+    woven: bool
+    curves: dict[tuple[Any, ...], Points]
+    heads: dict[tuple[Any, ...], tuple[list[float], list[float | None]]]  # the first rows of each: positions, values
+
+    @staticmethod
+    def of(reading: Reading) -> _File:
+        curves = {_key(p): p for p in reading.points if len(p.at) >= LEAST and _is_curve(p)}
+        heads = {
+            key: (p.at[:HEAD].tolist(), [None if v != v else v for v in p.values[:HEAD].tolist()])
+            for key, p in curves.items()
+        }
+        return _File(reading, _plain_name(reading.file), all(p.woven for p in reading.points), curves, heads)
+
+
+def _verdict(a: _File, b: _File, *, mixed: bool) -> Verdict | None:
     """Do two files tell the same run? None: they share nothing that could tell."""
-    if a.file == b.file:
+    if a.reading.file == b.reading.file:
         return None
-    plain = _plain_name(a.file)
-    if "*" in plain and plain == _plain_name(b.file):
+    if "*" in a.plain and a.plain == b.plain:
         return "same"
-    if a.format == b.format:
+    if a.reading.format == b.reading.format:
         return _alike(a, b)
-    return _two_formats(a, b)
+    return _two_formats(a.reading, b.reading) if mixed else None
 
 
-def _alike(a: Reading, b: Reading) -> Verdict | None:
+def _alike(a: _File, b: _File) -> Verdict | None:
     """Two files of one format: the same names are the same series."""
-    if all(p.woven for p in (*a.points, *b.points)):
+    if a.woven and b.woven:
         return "same"
-    mine = {_key(p): p for p in a.points}
-    shared = [(mine[_key(q)], q) for q in b.points if _key(q) in mine and _is_curve(q)]
-    shared = [(p, q) for p, q in shared if min(len(p.at), len(q.at)) >= LEAST]
+    shared = [key for key in b.curves if key in a.curves]
+    for key in shared:  # cheap, for folders of a thousand seeds: the same first rows, and no value of them alike
+        (at, values), (other, others) = a.heads[key], b.heads[key]
+        if at == other and not any(x == y for x, y in zip(values, others, strict=True)):
+            return "other"
     found: Verdict | None = None
-    for p, q in shared:
+    for key in shared:
+        p, q = a.curves[key], b.curves[key]
         told = _agreement(p, q)
         if told is not None and told >= AGREE:
             found = "same" if found is None and _moves(q.values) else found
