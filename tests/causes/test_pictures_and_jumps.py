@@ -102,6 +102,25 @@ def test_a_rate_is_weighed_by_how_far_beyond_any_recipe_it_is(peak: float, least
     assert least * 0.5 <= raw[0] <= most * 1.5
 
 
+def test_a_softmax_taken_twice_shows_in_loss_against_accuracy() -> None:
+    """Computed, not drawn: the loss of a softmax of a softmax for a network that grows sure of 70 % of its items."""
+    classes, losses, shares = 10, [], []
+    for row in range(30):
+        sure = 6.0 * (1 - 0.85**row)
+        p = math.exp(sure) / (math.exp(sure) + classes - 1)  # of the class it favours
+        rest = (1 - p) / (classes - 1)
+        norm = math.log(math.exp(p) + (classes - 1) * math.exp(rest))
+        right = 0.1 + 0.6 * (1 - 0.85**row)
+        losses.append(norm - right * p - (1 - right) * rest)
+        shares.append(right)
+    twice = make_run({"train/loss": losses, "train/accuracy": shares, "val/accuracy": shares}, config="num_classes: 10\n")
+    assert diagnose_run(twice).verdict == "ill"
+    assert top(diagnose_run(twice), 1) == ["double-softmax"]
+    once = [2.3 - 2.6 * (a - 0.1) for a in shares]
+    plain = make_run({"train/loss": once, "train/accuracy": shares, "val/accuracy": shares}, config="num_classes: 10\n")
+    assert diagnose_run(plain).verdict == "sound"
+
+
 def test_weights_that_are_whole_while_the_loss_is_nan() -> None:
     """A finite validation loss after the NaN: no weight is NaN, so no rate broke them and more than one batch is undefined."""
     loss = [*falling(20).tolist(), *([math.nan] * 40)]

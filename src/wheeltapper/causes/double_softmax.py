@@ -37,7 +37,7 @@ from wheeltapper.run.model import Series
 
 ID = "double-softmax"
 AREA = "loop"
-EXPLAINS = ("plateau", "stuck-from-start", "at-chance", "at-prior", "too-slow")
+EXPLAINS = ("plateau", "stuck-from-start", "at-chance", "at-prior", "too-slow", "loss-moves-too-little")
 PRIOR = -3.0
 TRIAL = "sum the outputs before the loss over the classes: 1 everywhere is the proof"
 
@@ -47,6 +47,7 @@ NEAR = 0.02
 
 def weigh(case: Case) -> Iterable[Evidence] | Excluded:
     out = proofs(case, "double-softmax")
+    out += [Evidence(6.0, f.summary, "floor", f.places) for f in case.found("loss-moves-too-little")]
     classes = case.knob("model.classes")
     train: Series | None = case.get("train_loss")
     if isinstance(classes, (int, float)) and classes >= 2 and train is not None and train.finite.any():

@@ -69,7 +69,8 @@ def _kept_in(case: Case) -> tuple[str, str, tuple[Place, ...]] | None:
             name = leaf.dotted.lower()
             if "ema" in name and ("dtype" in name or "precision" in name):
                 return _short(str(leaf.value)), f"{leaf.dotted} is {leaf.value}", (Place(leaf.file, leaf.line),)
-    for checkpoint in case.run.checkpoints:
+    # What training goes on from tells; a copy for others may have been turned to any type.
+    for checkpoint in sorted(case.run.checkpoints, key=lambda c: "optimizer" not in c.kinds):
         sizes: dict[str, int] = {}
         for tensor in checkpoint.tensors:
             if EMA.search(tensor.name) or checkpoint.kinds == ("ema",):

@@ -43,6 +43,7 @@ SHARE = 1 / 3
 # A score of five digits that repeats for three quarters of a run does not depend on the weights that are trained; one
 # of four may have converged, unless the training loss never fell.
 FROZEN, FROZEN_ROWS = 0.75, 20
+STILL = 0.002  # of a validation loss: a hundredth of a decibel, the last digit that such scores are printed with
 FINE = ("loss", "psnr", "ssim", "lpips", "fid", "perplexity")
 
 
@@ -87,7 +88,8 @@ def _rounded(finding: Finding, scores: list[Series], val_loss: Series | None) ->
     x = badness(series.values[series.finite], series.better)
     late = val_loss.values[val_loss.finite][-int(finding.numbers["rows"]) :]
     near = float(x[-1] - x.min()) < worth_acting(series, float(x.min()))
-    return replace(finding, severity="watch") if near and len(set(late.tolist())) > 1 and len(x) > finding.numbers["rows"] else finding
+    moves = float(np.ptp(late)) > STILL * abs(float(np.median(late)))
+    return replace(finding, severity="watch") if near and moves and len(x) > finding.numbers["rows"] else finding
 
 
 def _flat(train_loss: Series | None) -> bool:
