@@ -10,11 +10,12 @@ import pytest
 from made_runs import falling, top
 
 from wheeltapper.diagnosis.diagnose import diagnose_run
+from wheeltapper.finding import Finding
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Absent, Signals
 from wheeltapper.signals.weights import Weight, fresh
 from wheeltapper.sources.checkpoint_file import TensorStart, tensor_starts
-from wheeltapper.testing import make_checkpoint, make_run
+from wheeltapper.testing import ask_sign, make_checkpoint, make_run
 
 DRAW = np.random.default_rng(3)
 
@@ -135,6 +136,19 @@ def test_an_average_with_the_statistics_of_the_untrained_model(tmp_path: Path) -
     diagnosis = diagnose_run(trained({}, files))
     assert diagnosis.verdict == "ill"
     assert top(diagnosis, 1) == ["ema-buffers-stale"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_are_not_finite(tmp_path: Path) -> None:
+    """A run that broke leaves NaN and huge numbers: nothing is said of them here, and nothing is warned of."""
+    broken = np.array([[np.nan, np.inf, -np.inf, 0.0] * 8, [1e30, -1e30, 1e-30, 1.0] * 8])
+    files = [
+        make_checkpoint(tmp_path / f"net_g{ema}_{step}.safetensors", {"w": np.tile(broken, (4, 1)), "v": step * np.ones((8, 9))})
+        for ema in ("", "_ema")
+        for step in (100, 500)
+    ]
+    run = trained({}, files)
+    assert [a for sign in ("weights-stand-still", "average-stands-still") for a in ask_sign(sign, run) if isinstance(a, Finding)] == []
 
 
 def test_files_that_are_gone_or_cut_off(tmp_path: Path) -> None:

@@ -82,11 +82,11 @@ def _telling(ema: Weight, own: Weight) -> bool:
 
 def _stuck(ema: Weight, own: Weight, digits: float) -> tuple[int, int]:
     """How many elements had to move by two digits at least, and how many of them did not move at all."""
-    at_first, at_last = (own.first.values() - ema.first.values()), (own.last.values() - ema.first.values())
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):  # zeros, and weights that are not finite: those are never due
+        at_first, at_last = own.first.values() - ema.first.values(), own.last.values() - ema.first.values()
         exponent = np.floor(np.log2(np.abs(ema.first.values())))
-    digit = np.exp2(np.maximum(exponent, -60) - DIGITS[ema.last.dtype])
-    due = (np.sign(at_first) == np.sign(at_last)) & (np.minimum(np.abs(at_first), np.abs(at_last)) > digits * digit)
+        digit = np.exp2(np.maximum(exponent, -60) - DIGITS[ema.last.dtype])
+        due = (np.sign(at_first) == np.sign(at_last)) & (np.minimum(np.abs(at_first), np.abs(at_last)) > digits * digit)
     return int(due.sum()), int((due & (ema.first.bits == ema.last.bits)).sum())
 
 

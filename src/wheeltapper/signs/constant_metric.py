@@ -26,6 +26,7 @@ Scores with few steps (accuracy on 20 items), values printed with two digits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -88,7 +89,7 @@ def _rounded(finding: Finding, scores: list[Series], val_loss: Series | None) ->
     x = badness(series.values[series.finite], series.better)
     late = val_loss.values[val_loss.finite][-int(finding.numbers["rows"]) :]
     near = float(x[-1] - x.min()) < worth_acting(series, float(x.min()))
-    moves = float(np.ptp(late)) > STILL * abs(float(np.median(late)))
+    moves = len(late) > 1 and float(np.ptp(late)) > STILL * abs(float(np.median(late)))
     return replace(finding, severity="watch") if near and moves and len(x) > finding.numbers["rows"] else finding
 
 
@@ -102,6 +103,11 @@ def _flat(train_loss: Series | None) -> bool:
 
 
 CASES = {
+    "beside a validation loss that is never finite": {
+        "val/psnr": [20.1, *([21.28] * 29)],
+        "val/loss": [math.nan] * 30,
+        "expect": "finding",
+    },
     "ill although it rose at first": {
         "val/psnr": [20.75, 21.02, 21.37, *[21.38] * 27],
         "train/loss": [1.0 + 0.01 * ((i * 7) % 5 - 2) for i in range(300)],

@@ -10,7 +10,7 @@ before, and seems to improve all along. It ends well short of what a lower peak 
 
 ## How it decides
 Level: a median of three evaluations. Reference: the lowest level up to the evaluation at which the rate has come to 95 % of its
-highest, two evaluations at least. Counted are later evaluations more than five noise deviations above the reference. The rate must rise to its peak
+highest, two evaluations at least. Counted are later evaluations more than five noise deviations and one percent above the reference. The rate must rise to its peak
 and fall to less than half of it, and the loss must end below the reference: else it is another sign's matter. Half of the
 evaluations: ill; a quarter: a watch.
 
@@ -36,6 +36,7 @@ from wheeltapper.signs import seen, where
 ID = "lost-at-the-peak"
 LIVE = False
 SIGMAS = 5.0
+LEAST = 0.01  # of the level: a curve without noise has bumps of no weight
 WATCH, ILL = 0.25, 0.5  # of the evaluations; 0 in 300 healthy lab runs, at most 0.26 in 86 public logs with both curves (LOG.md)
 
 
@@ -52,7 +53,7 @@ def look(val_loss: Series, lr: Series) -> Answer:
     if len(x) - after < 8:
         return Clear("the rate reaches its peak near the end")
     reference = float(level[:after].min())
-    above = level[after:] > reference + SIGMAS * noise
+    above = level[after:] > reference + max(SIGMAS * noise, LEAST * abs(reference))
     if not above.any() or float(level[-3:].min()) >= reference:
         return Clear("the validation loss does not rise with the rate and come down again")
     part, worst = float(above.mean()), after + int(np.argmax(level[after:]))
