@@ -7,6 +7,14 @@ from pathlib import Path
 import pytest
 
 from shared_folder import shared_runs_dir
+from wheeltapper.diagnosis import diagnose
+from wheeltapper.signs import ask
+
+
+@pytest.fixture(autouse=True)
+def signs_fail_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For users a sign that fails is one more "could not be looked for"; here it is a failed test."""
+    monkeypatch.setattr(diagnose, "_answers", ask)
 
 
 @pytest.fixture(scope="session")

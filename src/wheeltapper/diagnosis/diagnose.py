@@ -24,12 +24,14 @@ from wheeltapper.diagnosis.model import (
 )
 from wheeltapper.diagnosis.rank import Candidate, grade_of, ill_signs_of, probabilities
 from wheeltapper.diagnosis.validity import judge_metrics
-from wheeltapper.finding import Clear, Evidence, Finding, Unknown
+from wheeltapper.errors import WheeltapperError
+from wheeltapper.finding import Answer, Clear, Evidence, Finding, Unknown
 from wheeltapper.run.model import Run
 from wheeltapper.signals import Signals
 from wheeltapper.signs import ask, signs
 from wheeltapper.sources.record import ClockName
 
+FAILED = "this sign failed, which is a bug in Wheeltapper"
 # What the audit may prove that makes a run another one than was asked for, or breaks it.
 DECIDES = {
     "accumulation-not-implemented", "scheduler-never-stepped", "scheduler-wrong-unit", "onecycle-overrun", "warmup-longer-than-run",
@@ -136,7 +138,7 @@ def _ask_all(
         if live and not sign.LIVE:
             unknowns.append((sign.ID, Unknown("asked when the run is over")))
             continue
-        for answer in ask(sign, signals):
+        for answer in _answers(sign, signals):
             if isinstance(answer, Finding):
                 findings.append(answer)
             elif isinstance(answer, Clear):
@@ -144,6 +146,16 @@ def _ask_all(
             else:
                 unknowns.append((sign.ID, answer))
     return findings, clears, unknowns
+
+
+def _answers(sign: ModuleType, signals: Signals) -> list[Answer]:
+    """One sign that fails on one run must not take the others' answers with it."""
+    try:
+        return ask(sign, signals)
+    except WheeltapperError:
+        raise
+    except Exception as error:
+        return [Unknown(f"{FAILED} ({type(error).__name__}: {error})", ("a report of this to the project",))]
 
 
 def rank_causes(case: Case) -> tuple[tuple[RankedCause, ...], list[RuledOut]]:
