@@ -90,7 +90,7 @@ def _binary(loss: Series, accuracy: Series) -> Answer:
     a = accuracy.values[accuracy.finite] / (100.0 if accuracy.unit == "%" else 1.0)
     x = loss.values[loss.finite]
     if len(a) < 5 or len(x) < 5 or loss.quantity != "loss":
-        return Unknown("fewer than five evaluations", ("more evaluations",))
+        return Unknown("fewer than five finite losses and accuracies of held-out data", ("more evaluations",))
     level = float(np.median(a))
     if np.ptp(a) > 0.005 or not 0.02 < level < 0.98:
         return Clear(f"accuracy moves between {a.min():.1%} and {a.max():.1%}")

@@ -48,8 +48,10 @@ def look(
     if accuracy is None or train_accuracy.part or train_accuracy.split != "train":
         return Unknown("no accuracy of both sets is logged", ("train/accuracy and val/accuracy",))
     y, at = val_loss.values[val_loss.finite], val_loss.at[val_loss.finite]
-    if len(y) < EVALS or int(accuracy.finite.sum()) < EVALS or train_loss.quantity != val_loss.quantity:
-        return Unknown("fewer than ten evaluations", ("more evaluations",))
+    if train_loss.quantity != val_loss.quantity:
+        return Unknown(f"{train_loss.name} and {val_loss.name} do not measure the same")
+    if len(y) < EVALS or int(accuracy.finite.sum()) < EVALS:
+        return Unknown(f"fewer than {EVALS} finite losses or accuracies of held-out data", ("more evaluations",))
     if trivial_loss is not None:
         guess, words = trivial_loss.loss, "guessing costs"
     elif at[0] <= at[-1] * EARLY:

@@ -56,8 +56,10 @@ def look(
     if task.diffusion:
         return Unknown("a diffusion loss is nearly flat by nature", ("per-noise-level losses on a fixed probe",))
     x = train_loss.values[train_loss.finite]
-    if len(x) < ROWS or len(x) < 0.9 * len(train_loss):
+    if len(x) < ROWS:
         return Unknown(f"fewer than {ROWS} finite training losses", ("a longer record",))
+    if len(x) < 0.9 * len(train_loss):
+        return Unknown(f"{len(train_loss) - len(x)} of {len(train_loss)} training losses are not finite")
     if train_loss.at[0] > 0.15 * train_loss.at[-1]:
         return Unknown(f"the record begins at {where(train_loss, 0)}", ("the beginning of the run",))
     _, levels = block_medians(x, 200)
