@@ -53,7 +53,7 @@ SMALL: Settings = {
 RECIPES: dict[Size, Settings] = {
     "test": SMALL,
     "tiny": SMALL
-    | {"num_classes": 20, "width": 12, "max_samples": 2560, "val_samples": 800, "epochs": 30, "batch_size": 128}
+    | {"num_classes": 20, "width": 16, "max_samples": 5120, "val_samples": 800, "epochs": 50, "batch_size": 128}
     | {"lr": 0.4, "warmup_epochs": 5, "cutmix_prob": 0.2},
     "full": SMALL
     | {"model": "resnet18", "width": 32, "num_classes": 20, "image_size": 40, "max_samples": 20000}
