@@ -120,7 +120,7 @@ def made(name: str, parts: Callable[[], Iterator[bytes]]) -> Path:
 
 
 def by_wheeltapper(path: Path) -> tuple[int, int]:
-    from wheeltapper.sources import readings_of
+    from wheeltapper.reading import readings_of
 
     points = [p for reading in readings_of(path) for p in reading.points]
     kept = {id(a): a.nbytes for p in points for a in (p.values, p.at, p.lines, *p.clocks.values())}
@@ -146,7 +146,7 @@ def by_tbparse(path: Path) -> tuple[int, int]:
 
 def last_seen(path: Path) -> dict[str, float]:
     """The latest wall time of each tag: how one knows that a data server has read the whole file."""
-    from wheeltapper.sources import tensorboard
+    from wheeltapper.reading import tensorboard
 
     return {p.name: float(p.clocks["second"].max()) for p in tensorboard.read(path)[0].points}
 
@@ -201,7 +201,7 @@ def by_polars(path: Path) -> tuple[int, int]:
 
 ROUTES: dict[str, tuple[Callable[[Path], tuple[int, int]], str, int]] = {
     # name: function, module it needs, most repeats that it is worth
-    "wheeltapper": (by_wheeltapper, "wheeltapper.sources", 99),
+    "wheeltapper": (by_wheeltapper, "wheeltapper.reading", 99),
     "EventAccumulator": (by_event_accumulator, "tensorboard.backend.event_processing.event_accumulator", 1),
     "tbparse": (by_tbparse, "tbparse", 1),
     "tensorboard-data-server": (by_data_server, "tensorboard_data_server", 3),
@@ -226,7 +226,7 @@ def measure(route: str, path: Path) -> dict[str, Any]:
     function, module, _ = ROUTES[route]
     importlib.import_module(module)
     if route == "wheeltapper":
-        from wheeltapper.sources import readers
+        from wheeltapper.reading import readers
 
         readers()
     before, begun, wall = memory_now(), cpu(), time.perf_counter()

@@ -22,7 +22,7 @@ GOALS = {"csv": 6.0, "jsonl": 2.5}  # times polars, issue 2
 OURS = """
 import resource, sys, time
 from pathlib import Path
-from wheeltapper.sources import generic_csv, generic_jsonl
+from wheeltapper.reading import generic_csv, generic_jsonl
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 cpu, wall = time.process_time(), time.perf_counter()
 (reading,) = (generic_csv if sys.argv[1].endswith("csv") else generic_jsonl).read(Path(sys.argv[1]))

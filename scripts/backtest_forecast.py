@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from wheeltapper.diagnosis.diagnose import diagnose_run
 from wheeltapper.errors import WheeltapperError
+from wheeltapper.judge.diagnose import diagnose_run
 from wheeltapper.prognosis.forecast import Forecast, forecast
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Fact, Run, Series
-from wheeltapper.signals import Signals
+from wheeltapper.study import Study
 
 CUTS = (0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -42,16 +42,16 @@ def until(run: Run, clock: str, at: float, total: float) -> Run:
 
 def rows_of(run: Run) -> list[tuple[str, float, bool, float, float]]:
     """(kind of rate, cut, covered, width over gain, where the end lies in the forecast) for each cut that gives a forecast."""
-    signals = Signals(run)
-    shape, out = signals.maybe("lr_shape"), []
-    for series in (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss")):
+    study = Study(run)
+    shape, out = study.maybe("lr_shape"), []
+    for series in (study.maybe("main_metric"), study.maybe("val_loss"), study.maybe("train_loss")):
         if series is None or shape is None or int(series.finite.sum()) < 20 or series.clock not in ("step", "epoch"):
             continue
         values, at = series.values[series.finite], series.at[series.finite]
         end = float(np.median(values[-max(3, len(values) // 30) :]))
         gain = abs(end - float(np.median(values[:3])))
         for cut in CUTS:
-            part = Signals(until(run, series.clock, cut * float(at[-1]), float(at[-1])))
+            part = Study(until(run, series.clock, cut * float(at[-1]), float(at[-1])))
             past = part.run.series.get(series.name)
             told = forecast(part, series=past) if past is not None else None
             if isinstance(told, Forecast) and gain > 0:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheeltapper.api import diagnose
-from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.judge.model import Diagnosis
 
 HEALTHY = {"healthy", "healthy-hard-negative"}
 

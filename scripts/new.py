@@ -1,4 +1,4 @@
-"""A skeleton for a new sign or cause: `python scripts/new.py sign val-below-train`."""
+"""A skeleton for a new observation, sign or cause: `python scripts/new.py sign val-below-train`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from __future__ import annotations
 
 from wheeltapper.finding import Answer, Clear
 from wheeltapper.run.model import Series
-from wheeltapper.signs import seen, where
 
 ID = "{name}"
 LIVE = True
 
 
 def look(judged: tuple[Series, ...]) -> Answer:
-    """Parameters name signals; a signal that is absent makes the answer Unknown before this is called."""
+    """Parameters name parts of the study; one that is absent makes the answer Unknown before this is called."""
     return Clear("nothing was looked at yet")
 
 
@@ -62,40 +61,71 @@ CAUSE = '''"""One sentence that names the defect.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from wheeltapper.causes import Case, Excluded
-from wheeltapper.finding import Evidence, Remedy
+from wheeltapper.finding import Remedy
 
 ID = "{name}"
-AREA = ""
-EXPLAINS: tuple[str, ...] = ()
-PRIOR = -3.0
-TRIAL = ""
-
-
-def weigh(case: Case) -> Iterable[Evidence] | Excluded:
-    return []
-
-
-def remedies(case: Case) -> tuple[Remedy, ...]:
-    return ()
+AREA = "learning rate"
+ABOUT = "learning"  # or evaluation, efficiency, crash
+EXPLAINS = ("barely-learned",)  # ids of the signs it can bring about
+SHOWS = {{"skill": "low"}}  # what nearly every run with it shows, by its definition: low, high, out, in; of a sign: seen, clear
+FORBIDS = {{"diverged": "seen"}}  # what excludes it; leave it out where nothing does
+PROVED_BY = ()  # ids of findings of settings and code that speak for it
+TRIAL = "the shortest run that would decide"
+REMEDY = Remedy("What to change.", safety="try", predicts="what must then be seen")
 '''
+
+OBSERVATION = '''"""One sentence that says what the number is.
+
+## Definition
+
+## Derivation
+
+## Healthy band
+
+## When it misleads
+"""
+
+from __future__ import annotations
+
+from wheeltapper.finding import Unknown
+from wheeltapper.observations import Reading
+from wheeltapper.study.outcome import Curve
+
+ABOUT = "learning"  # or evaluation, efficiency, crash: what kind of trouble it tells of
+EDGES = (0.1, 0.5)  # cut the number into states; bits are fitted for each
+BAND = (0.1, None)  # where healthy runs lie; None on a side that is open
+
+
+def observe(held_out: Curve) -> Reading | Unknown:
+    """Parameters name parts of the study; one that is absent makes the answer Unknown before this is called."""
+    return Unknown("nothing is measured yet")
+'''
+
+# kind -> (its folder in the package, the skeleton)
+KINDS = {
+    "observation": ("observations", OBSERVATION),
+    "sign": ("rules/signs", SIGN),
+    "cause": ("rules/causes", CAUSE),
+}
 
 
 def main() -> int:
-    if len(sys.argv) != 3 or sys.argv[1] not in ("sign", "cause"):
-        print("usage: python scripts/new.py sign|cause NAME", file=sys.stderr)
+    if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
+        print("usage: python scripts/new.py observation|sign|cause NAME", file=sys.stderr)
         return 2
     kind, name = sys.argv[1], sys.argv[2]
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        print(f"{name!r}: a name is words in lower case joined by dashes, and names the defect", file=sys.stderr)
+        print(
+            f"{name!r}: a name is words in lower case joined by dashes; a sign or a cause names the defect",
+            file=sys.stderr,
+        )
         return 2
-    path = PACKAGE / f"{kind}s" / f"{name.replace('-', '_')}.py"
+    folder, skeleton = KINDS[kind]
+    path = PACKAGE / folder / f"{name.replace('-', '_')}.py"
     if path.exists():
         print(f"{path} exists", file=sys.stderr)
         return 2
-    path.write_text((SIGN if kind == "sign" else CAUSE).format(name=name), encoding="utf-8")
+    path.write_text(skeleton.format(name=name), encoding="utf-8")
     print(f"written: {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
     return 0
 

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from shared_folder import shared_runs_dir
-from wheeltapper.diagnosis import diagnose
-from wheeltapper.signs import ask
+from wheeltapper.judge import evidence
 
 
 @pytest.fixture(autouse=True)
 def signs_fail_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For users a sign that fails is one more "could not be looked for"; here it is a failed test."""
-    monkeypatch.setattr(diagnose, "_answers", ask)
+    """For users an observation or a sign that fails is one more "could not be looked for"; here it is a failed test."""
+    monkeypatch.setattr(evidence, "FAILS", ())
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wheeltapper.diagnosis.model import (
+from wheeltapper.finding import Clear, Edit, Evidence, Finding, Place, Remedy, Unknown
+from wheeltapper.judge.model import (
     SOMETHING_ELSE,
     BestCheckpoint,
     Diagnosis,
@@ -15,10 +16,9 @@ from wheeltapper.diagnosis.model import (
     RankedCause,
     RuledOut,
 )
-from wheeltapper.finding import Clear, Edit, Evidence, Finding, Place, Remedy, Unknown
 from wheeltapper.prognosis.forecast import Forecast
+from wheeltapper.reading.record import Checkpoint
 from wheeltapper.run.model import Event, Fact, Note, Run, Segment, Series
-from wheeltapper.sources.record import Checkpoint
 
 EVIL = "<script>alert(1)</script>[red]x[/red]\x1b[31m\x07 `|` \u202eend"
 
@@ -96,6 +96,8 @@ def sample_diagnosis(**changes) -> Diagnosis:
     run = changes.pop("run", None) or sample_run()
     fields = {
         "verdict": "ill",
+        "p_ill": 0.97,
+        "trouble": "learning",
         "headline": "The run collapsed to chance at step 10,000, when warm-up reached its peak, and stayed there.",
         "why": (
             "val/top1 fell from 30.2 % to 0.52 %, which is chance for 200 classes (0.5 %).",

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from wheeltapper import causes, signs
+from wheeltapper import observations
 from wheeltapper.cli import docs
 from wheeltapper.cli.main import COMMANDS, build_parser, main
-from wheeltapper.code import checks
+from wheeltapper.program import checks
 from wheeltapper.report.pages import Page, pages, pages_of
+from wheeltapper.rules import causes, signs
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "wheeltapper"
@@ -31,19 +32,20 @@ def test_a_stale_page_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "docs" / "signs" / "gone.md").write_text("gone", encoding="utf-8")
     assert docs.stale(tmp_path) == [
         "docs/cli.md is stale",
-        "docs/signs/gone.md belongs to no sign, cause, check or command",
+        "docs/signs/gone.md belongs to no observation, sign, cause, check or command",
     ]
 
 
 def test_every_module_has_its_page() -> None:
-    assert {p.id for p in pages_of("sign")} == {module.ID for module in signs.signs()}
-    assert {p.id for p in pages_of("cause")} == {module.ID for module in causes.causes()}
+    assert {p.id for p in pages_of("observation")} == {observation.id for observation in observations.observations()}
+    assert {p.id for p in pages_of("sign")} == {sign.id for sign in signs.signs()}
+    assert {p.id for p in pages_of("cause")} == {unit.id for unit in (*causes.causes(), *causes.normals())}
     assert {p.id for p in pages_of("check")} == set(checks.checks()) | ids_of_configuration_checks()
 
 
 def ids_of_configuration_checks() -> set[str]:
     """What config/ and audit/ may report, read from their source, less what a code check explains."""
-    config = "".join(p.read_text(encoding="utf-8") for p in (SRC / "config").rglob("*.py"))
+    config = "".join(p.read_text(encoding="utf-8") for p in (SRC / "settings").rglob("*.py"))
     arithmetic = (SRC / "audit" / "arithmetic.py").read_text(encoding="utf-8")
     told = set(re.findall(r'Problem\(\s*"([a-z-]+)"', config)) | {"syntax", "duplicate-key"}
     return (told | set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', arithmetic))) - set(checks.checks())
@@ -51,7 +53,7 @@ def ids_of_configuration_checks() -> set[str]:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.id)
 def test_a_page_has_its_sections_and_they_say_something(page: Page) -> None:
-    wanted = {"sign": signs.SECTIONS, "cause": causes.SECTIONS, "check": checks.SECTIONS}[page.kind]
+    wanted = {"observation": observations.SECTIONS, "sign": signs.SECTIONS, "cause": causes.SECTIONS, "check": checks.SECTIONS}[page.kind]
     said = dict(page.sections)
     assert [heading for heading in wanted if not said.get(heading)] == []
     assert page.title.endswith("."), "the first line of the docstring is a sentence"

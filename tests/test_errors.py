@@ -27,7 +27,7 @@ def test_the_text_has_what_where_and_do() -> None:
     error = InputError("step went back to 1200", where="train.log:881", do="Pass --split.")
     assert str(error) == "train.log:881: step went back to 1200\nPass --split."
     assert str(MissingExtra("lab", "torch", "`wheeltapper lab`")) == (
-        "`wheeltapper lab` needs torch, which is not installed.\nInstall it with: pip install 'wheeltapper[lab]'"
+        "`wheeltapper lab` needs torch, which is not installed.\nInstall it with: pip install torch"
     )
     for kind in (InputError, NothingToRead, Damaged, ContractError):
         assert issubclass(kind, WheeltapperError)
@@ -50,10 +50,13 @@ def test_an_empty_folder(capsys: pytest.CaptureFixture[str], command: str, tmp_p
 
 def test_a_folder_without_a_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").write_bytes(b"\xff\xd8\xff\xe0" * 100)
-    (tmp_path / "README.md").write_text("Nothing here.\n")
     code, err = call(capsys, "diagnose", str(tmp_path))
     assert code == 2
     assert "holds no file that could be a log" in err
+    (tmp_path / "README.md").write_text("Nothing here.\n")  # a document may quote a log, so it is read
+    code, err = call(capsys, "diagnose", str(tmp_path))
+    assert code == 2
+    assert "holds one file, and it does not read as a log" in err
 
 
 @pytest.mark.parametrize("name", ["junk.bin", "train.log", "events.out.tfevents.1", "metrics.csv", "m.safetensors"])
@@ -86,7 +89,7 @@ def test_permission_denied(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_what_the_system_refuses_is_said_plainly(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path, progress=None, target=None):
+    def refuse(path, progress=None, target=None, lines=None):
         raise PermissionError(13, "Permission denied", "runs/secret.log")
 
     monkeypatch.setattr(api, "diagnose", refuse)
@@ -95,7 +98,7 @@ def test_what_the_system_refuses_is_said_plainly(
 
 
 def test_a_bug_of_ours_asks_to_be_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(path, progress=None, target=None):
+    def broken(path, progress=None, target=None, lines=None):
         raise ZeroDivisionError("oh\x1b[31m no")
 
     monkeypatch.setattr(api, "diagnose", broken)
@@ -110,7 +113,7 @@ def test_a_bug_of_ours_asks_to_be_reported(capsys: pytest.CaptureFixture[str], m
 
 
 def test_ctrl_c_is_quiet(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(path, progress=None, target=None):
+    def stop(path, progress=None, target=None, lines=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(api, "diagnose", stop)

@@ -13,17 +13,18 @@ SRC = Path(__file__).resolve().parents[1] / "src" / "wheeltapper"
 # Left to right. A name is a top-level module or package of wheeltapper.
 LAYERS = [
     "errors",
+    "limits",
     "finding",
-    "config",
-    "sources",
+    "settings",
+    "reading",
     "run",
-    "code",
+    "program",
     "simulate",
     "audit",
-    "signals",
-    "signs",
-    "causes",
-    "diagnosis",
+    "study",
+    "observations",
+    "rules",
+    "judge",
     "prognosis",
     "remedy",
     "trial",
@@ -88,9 +89,9 @@ def test_imports_only_go_left(path: Path) -> None:
 def test_the_check_can_fail() -> None:
     hidden = "def f():\n    from wheeltapper.report import view\n"
     assert wrong_imports(hidden, "run") == ["line 2: run imports report, which lies to its right"]
-    assert wrong_imports("import torch\n", "signs") == ["line 1: signs imports torch"]
-    assert wrong_imports("from wheeltapper import api\n", "signs") == [
-        "line 1: signs imports api, which lies to its right"
+    assert wrong_imports("import torch\n", "rules") == ["line 1: rules imports torch"]
+    assert wrong_imports("from wheeltapper import api\n", "rules") == [
+        "line 1: rules imports api, which lies to its right"
     ]
 
 

@@ -16,12 +16,12 @@ from os import PathLike
 from pathlib import Path
 
 from wheeltapper.audit import AuditReport, audit, audit_run
-from wheeltapper.diagnosis.compare import Comparison, compare_runs
-from wheeltapper.diagnosis.diagnose import diagnose_run
-from wheeltapper.diagnosis.model import Diagnosis
-from wheeltapper.diagnosis.schedule import Schedule, lay_out
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding
+from wheeltapper.judge.compare import Comparison, compare_runs
+from wheeltapper.judge.diagnose import LINES, diagnose_run
+from wheeltapper.judge.model import Diagnosis, Lines
+from wheeltapper.judge.schedule import Schedule, lay_out
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
@@ -31,9 +31,9 @@ from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
-from wheeltapper.signals import Signals
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.plan import TrialPlan, make_plan
 from wheeltapper.trial.read import Trial, read_trial, tried, tried_in
@@ -63,19 +63,27 @@ def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
     return read_runs(str(path), progress=progress)
 
 
-def diagnose(path: Where, *, target: str | None = None, progress: Progress | None = None) -> list[Diagnosis]:
-    """The diagnosis of every run at a file or folder; with the chance of reaching a `target` such as "val/accuracy=0.8"."""
+def diagnose(
+    path: Where, *, target: str | None = None, lines: Lines = LINES, progress: Progress | None = None
+) -> list[Diagnosis]:
+    """The diagnosis of every run at a file or folder; with the chance of reaching a `target` such as "val/accuracy=0.8".
+    `lines`: from which probability on a run is called ill or sound."""
     goal = None if target is None else goal_of(target)
-    return [judge(run, goal=goal) for run in read(path, progress=progress)]
+    return [judge(run, goal=goal, lines=lines) for run in read(path, progress=progress)]
 
 
 def judge(
-    run: Run, *, audit: tuple[Finding, ...] | None = None, live: bool = False, goal: Goal | None = None
+    run: Run,
+    *,
+    audit: tuple[Finding, ...] | None = None,
+    live: bool = False,
+    goal: Goal | None = None,
+    lines: Lines = LINES,
 ) -> Diagnosis:
     """The diagnosis of one run that was read. `audit`: what `audited` gave for it before, if nothing it rests on changed.
-    `live`: it still runs, so that only those signs are asked that may be."""
+    `live`: it still runs, so that only those signs are asked that may be. `lines`: as for `diagnose`."""
     known = audited(run) if audit is None else audit
-    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live), goal)
+    return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live, lines=lines), goal)
 
 
 def audited(run: Run) -> tuple[Finding, ...]:
@@ -86,10 +94,10 @@ def audited(run: Run) -> tuple[Finding, ...]:
 def _with_prognosis(diagnosis: Diagnosis, goal: Goal | None = None) -> Diagnosis:
     """Where a run that is not over and not ill is going."""
     if goal is not None:
-        return replace(diagnosis, prognosis=toward(Signals(diagnosis.run), diagnosis.findings, goal))
+        return replace(diagnosis, prognosis=toward(study_of(diagnosis), diagnosis.findings, goal))
     if diagnosis.verdict == "ill" or diagnosis.progress.state in ("finished", "crashed") or not diagnosis.run.series:
         return diagnosis
-    return replace(diagnosis, prognosis=forecast(Signals(diagnosis.run), diagnosis.findings))
+    return replace(diagnosis, prognosis=forecast(study_of(diagnosis), diagnosis.findings))
 
 
 def check(paths: Where | Iterable[Where]) -> AuditReport:

@@ -50,7 +50,7 @@ class MissingExtra(WheeltapperError):  # noqa: N818
     def __init__(self, extra: str, package: str, needed_for: str) -> None:
         super().__init__(
             f"{needed_for} needs {package}, which is not installed.",
-            do=f"Install it with: pip install 'wheeltapper[{extra}]'",
+            do=f"Install it with: pip install {package}",  # by its own name: it works with and without a release of ours
         )
         self.extra = extra
 

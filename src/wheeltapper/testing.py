@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wheeltapper.config.parse import parse_text
 from wheeltapper.finding import Answer
+from wheeltapper.reading import checkpoint_file
+from wheeltapper.reading.record import ClockName, Event, Fact, Points, Reading
+from wheeltapper.rules.signs import ask, signs
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
-from wheeltapper.signals import Signals
-from wheeltapper.signs import ask, signs
-from wheeltapper.sources import checkpoint_file
-from wheeltapper.sources.record import ClockName, Event, Fact, Points, Reading
+from wheeltapper.settings.parse import parse_text
+from wheeltapper.study import Study
 
 
 def make_run(
@@ -101,6 +101,6 @@ def make_checkpoint(path: Path, tensors: Mapping[str, NDArray[Any]], dtype: str 
 def ask_sign(sign_id: str, run: Run) -> list[Answer]:
     """What one sign says about a run."""
     for sign in signs():
-        if sign_id == sign.ID:
-            return ask(sign, Signals(run))
-    raise KeyError(f"there is no sign {sign_id!r}; there are: {', '.join(s.ID for s in signs())}")
+        if sign_id == sign.id:
+            return ask(sign, Study(run))
+    raise KeyError(f"there is no sign {sign_id!r}; there are: {', '.join(s.id for s in signs())}")

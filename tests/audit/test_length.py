@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wheeltapper.audit.length import length_of
-from wheeltapper.config.knobs import read_knobs
+from wheeltapper.settings.knobs import read_knobs
 from wheeltapper.testing import make_run
 
 

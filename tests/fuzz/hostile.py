@@ -74,6 +74,10 @@ def texts() -> Iterator[tuple[str, bytes]]:
     yield "yaml merge keys", b"a: &a {b: 1}\n" + b"c%d: {<<: *a}\n" * 1 % 1 + b"d: {<<: [*a, *a]}\n"
     yield "dashes", b"- " * 20_000 + b"\n" + b"-" * mb
     yield "namespace", b"Namespace(" + b"a=Namespace(" * 5000 + b")" * 5001 + b"\n"
+    yield "bare line ends", b"\n" * mb
+    yield "marks on lines", b"%|\n" * (mb // 3)
+    yield "backslashes on lines", b"\\\n" * (mb // 2)
+    yield "dots in a key", b"a." * (mb // 8)
     yield "python tower", b"x = " + b"-" * 50_000 + b"1\n" + b"y = " + b"(" * 5000 + b")" * 5000 + b"\n"
 
 
@@ -134,7 +138,7 @@ def ring(*_: Any) -> None:
 
 
 def main() -> None:
-    from wheeltapper.sources import readers, readings_of
+    from wheeltapper.reading import readers, readings_of
 
     readers()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

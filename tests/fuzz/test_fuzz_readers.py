@@ -23,8 +23,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wheeltapper.sources import Head, head_of, readers, readings_of
-from wheeltapper.sources.record import CLOCKS, Reading
+from wheeltapper.reading import Head, head_of, readers, readings_of
+from wheeltapper.reading.record import CLOCKS, Reading
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE.parent / "records"

@@ -8,8 +8,8 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -166,13 +166,13 @@ def test_what_the_guard_saw_is_not_told_again() -> None:
 def test_a_sign_that_breaks_is_left_out_and_the_others_speak(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from wheeltapper import signs as sign_module
+    from wheeltapper.rules import signs as sign_module
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("planted")
 
     real = sign_module.signs()
-    bad = SimpleNamespace(ID="bad-sign", LIVE=True, look=broken)
+    bad = replace(real[0], id="bad-sign", live=True, look=broken)
     monkeypatch.setattr(sign_module, "signs", lambda: (bad, *real))
     guard = Guard()
     asking = asker(guard)

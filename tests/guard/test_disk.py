@@ -193,3 +193,55 @@ def test_kill_9_during_a_snapshot_loses_nothing(tmp_path: Path) -> None:
     guard.close()
     assert fresh.finite()
     assert guard.passive is None
+    assert not list(tmp_path.glob(".*.part")), "what the killed process left is gone at the next start"
+
+
+def test_parts_of_living_processes_and_of_other_machines_stay(tmp_path: Path) -> None:
+    mine = tmp_path / f".good-1.pt.{disk.HOST}-{os.getpid()}.part"
+    other = tmp_path / ".good-1.pt.elsewhere-1.part"
+    for part in (mine, other):
+        part.write_bytes(b"half")
+    disk.clear_parts(tmp_path)
+    assert mine.exists()
+    assert other.exists()
+    os.utime(other, (0, 0))
+    disk.clear_parts(tmp_path)
+    assert not other.exists()
+
+
+def test_a_disk_that_takes_writing_again_gets_what_was_to_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal, fsync = disk.Journal(tmp_path), os.fsync
+    journal.write("one")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for name in ("two", "three"):
+        journal.write(name)
+        journal._again = 0.0  # as if a minute had passed
+    assert journal.lost is not None
+    assert [line["event"] for line in lines(tmp_path)] == ["one"]
+    monkeypatch.setattr(os, "fsync", fsync)
+    journal.write("four")
+    assert journal.lost is None
+    assert [line["event"] for line in lines(tmp_path)] == ["one", "two", "three", "four"]
+    assert sum("keeps to memory" in r.message for r in caplog.records) == 1
+    assert sum("takes writing again" in r.message for r in caplog.records) == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("PytorchStreamWriter failed writing file"), ValueError("x"), OSError(28, "full")])
+def test_the_recorder_survives_whatever_writing_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    loop = Loop()
+    guard = loop.guard("watch", tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "save", fails)
+        loop.run(40, guard, poison=(20,))
+    assert guard.passive is None
+    assert not list(tmp_path.glob(".incident-*"))
+    guard.close()

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 
 from wheeltapper import api
-from wheeltapper.guard import guarded
 from wheeltapper.run.gather import read_runs
+
+torch = pytest.importorskip("torch")
+
+from wheeltapper.guard import guarded  # noqa: E402  (it needs torch)
 
 
 @pytest.fixture(scope="module")

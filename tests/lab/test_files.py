@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from wheeltapper.lab import clock  # noqa: E402
 from wheeltapper.lab.files import EventFile, WandbFile, save_safetensors  # noqa: E402
 from wheeltapper.lab.precision import grads_through_half, half_hooks, scaler_for, through_half  # noqa: E402
-from wheeltapper.sources import readings_of  # noqa: E402
+from wheeltapper.reading import readings_of  # noqa: E402
 
 
 def series(path: Path) -> dict[str, tuple[list[float], list[float]]]:

@@ -12,7 +12,7 @@ from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.forecast import Forecast, forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, reached, toward
 from wheeltapper.run.model import Run
-from wheeltapper.signals import Signals
+from wheeltapper.study import Study
 from wheeltapper.testing import make_run
 
 
@@ -35,7 +35,7 @@ def test_bands_cover_the_end(rho: float) -> None:
     covered = []
     for seed in range(40):
         values = curve(seed, 100, rho)
-        told = forecast(Signals(run_seen(values, 0.6, 99)))
+        told = forecast(Study(run_seen(values, 0.6, 99)))
         assert isinstance(told, Forecast)
         truth = float(np.median(values[-5:]))
         covered.append(told.low[-1] <= truth <= told.high[-1])
@@ -43,13 +43,13 @@ def test_bands_cover_the_end(rho: float) -> None:
 
 
 def test_bands_are_not_so_wide_that_they_say_nothing() -> None:
-    told = forecast(Signals(run_seen(curve(3, 100), 0.6, 99)))
+    told = forecast(Study(run_seen(curve(3, 100), 0.6, 99)))
     assert isinstance(told, Forecast)
     assert told.high[-1] - told.low[-1] < 0.15
 
 
 def test_the_chance_of_a_target() -> None:
-    told = forecast(Signals(run_seen(curve(5, 100), 0.6, 99)))
+    told = forecast(Study(run_seen(curve(5, 100), 0.6, 99)))
     assert isinstance(told, Forecast)
     assert told.chance(0.5, 99) is not None
     assert told.chance(0.5, 99) > 0.95  # type: ignore[operator]
@@ -77,7 +77,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_it_refuses(name: str) -> None:
     series, why = REFUSED[name]
-    told = forecast(Signals(make_run(series, facts={"total_steps": 200})))
+    told = forecast(Study(make_run(series, facts={"total_steps": 200})))
     assert isinstance(told, Unknown)
     assert why in told.why
 
@@ -85,26 +85,26 @@ def test_it_refuses(name: str) -> None:
 def test_it_refuses_on_an_ill_run_and_without_a_plan() -> None:
     run = run_seen(curve(1, 100), 0.6, 99)
     ill = Finding("diverged", "x", "ill", "is")
-    assert isinstance(forecast(Signals(run), (ill,)), Unknown)
+    assert isinstance(forecast(Study(run), (ill,)), Unknown)
     unplanned = make_run({"val/accuracy": curve(1, 60).tolist()})
-    told = forecast(Signals(unplanned))
+    told = forecast(Study(unplanned))
     assert isinstance(told, Unknown)
     assert "planned length" in told.why
 
 
 def test_a_target_is_given_a_chance_or_an_answer() -> None:
-    signals = Signals(run_seen(curve(5, 100), 0.6, 99))
-    likely, unlikely = (toward(signals, (), Goal("val/accuracy", v)) for v in (0.78, 0.95))
+    study = Study(run_seen(curve(5, 100), 0.6, 99))
+    likely, unlikely = (toward(study, (), Goal("val/accuracy", v)) for v in (0.78, 0.95))
     assert isinstance(likely, Forecast)
     assert isinstance(unlikely, Forecast)
     assert likely.chance_of_target is not None
     assert unlikely.chance_of_target is not None
     assert likely.chance_of_target > 0.5 > unlikely.chance_of_target
     assert "the chance that val/accuracy reaches 0.78 by step 99" in likely.lines[0]
-    reached = toward(signals, (), Goal("val/accuracy", 0.5))
+    reached = toward(study, (), Goal("val/accuracy", 0.5))
     assert isinstance(reached, Unknown)
     assert "reached 0.5 already" in reached.why
-    percent = toward(signals, (), Goal("val/accuracy", 95))
+    percent = toward(study, (), Goal("val/accuracy", 95))
     assert isinstance(percent, Forecast)
     assert percent.target == 0.95
 
@@ -112,16 +112,16 @@ def test_a_target_is_given_a_chance_or_an_answer() -> None:
 def test_one_lucky_evaluation_does_not_reach_a_target() -> None:
     values = curve(5, 100)
     values[10] = 0.99
-    told = toward(Signals(run_seen(values, 0.6, 99)), (), Goal("val/accuracy", 0.97))
+    told = toward(Study(run_seen(values, 0.6, 99)), (), Goal("val/accuracy", 0.97))
     assert not (isinstance(told, Unknown) and "already" in told.why)
 
 
 def test_a_target_of_a_run_that_is_over_or_of_nothing() -> None:
     over = make_run({"val/accuracy": curve(1, 100).tolist()}, facts={"total_steps": 99})
-    told = toward(Signals(over), (), Goal("val/accuracy", 0.99))
+    told = toward(Study(over), (), Goal("val/accuracy", 0.99))
     assert isinstance(told, Unknown)
     assert "the run is over" in told.why
-    told = toward(Signals(over), (), Goal("val/bleu", 30))
+    told = toward(Study(over), (), Goal("val/bleu", 30))
     assert isinstance(told, Unknown)
     assert "val/accuracy" in told.why
     with pytest.raises(InputError):
@@ -141,7 +141,7 @@ def test_under_a_decay_the_band_reaches_to_the_better_side_and_covers() -> None:
     for seed in range(20):
         rate, loss = annealed(seed)
         run = make_run({"val/loss": loss[:66].tolist(), "lr": rate[:66].tolist()}, facts={"total_steps": 99})
-        told = forecast(Signals(run))
+        told = forecast(Study(run))
         assert isinstance(told, Forecast)
         assert told.middle[-1] - told.low[-1] > told.high[-1] - told.middle[-1]
         covered.append(told.low[-1] <= float(np.median(loss[-3:])) <= told.high[-1])
@@ -151,7 +151,7 @@ def test_under_a_decay_the_band_reaches_to_the_better_side_and_covers() -> None:
 def test_early_in_a_decay_it_refuses() -> None:
     rate, loss = annealed(1)
     run = make_run({"val/loss": loss[:45].tolist(), "lr": rate[:45].tolist()}, facts={"total_steps": 99})
-    assert isinstance(forecast(Signals(run)), Unknown)
+    assert isinstance(forecast(Study(run)), Unknown)
 
 
 def test_it_refuses_across_a_cut_that_is_planned() -> None:
@@ -161,10 +161,10 @@ def test_it_refuses_across_a_cut_that_is_planned() -> None:
         "  total_iter: 99\n"
     )
     seen = {"val/psnr": (20 + 10 * curve(2, 60)).tolist(), "lr": [1e-3] * 60}
-    told = forecast(Signals(make_run(seen, config=config.format(80))))
+    told = forecast(Study(make_run(seen, config=config.format(80))))
     assert isinstance(told, Unknown)
     assert "plan cuts the learning rate" in told.why
-    assert isinstance(forecast(Signals(make_run(seen, config=config.format(150)))), Forecast)
+    assert isinstance(forecast(Study(make_run(seen, config=config.format(150)))), Forecast)
 
 
 @pytest.mark.parametrize("text", ["0.8", "=0.8", " =0.8", "val/accuracy=", "val/accuracy=high", "val/accuracy=nan"])

@@ -15,6 +15,8 @@ from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import Attempt, Verdict, add_attempt, case_path, load_case
 from wheeltapper.remedy.plan_file import load_plan
 
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -121,7 +123,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("wheeltapper.config.write.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("wheeltapper.settings.write.tempfile.mkstemp", refuse)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"]])

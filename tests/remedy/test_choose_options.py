@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from wheeltapper import api
-from wheeltapper.diagnosis.best import best_checkpoint
-from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis, RankedCause
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Evidence, Finding, Place, Remedy
+from wheeltapper.judge.best import best_checkpoint
+from wheeltapper.judge.model import BestCheckpoint, Diagnosis, RankedCause
+from wheeltapper.reading.record import Points, Reading
 from wheeltapper.remedy.case_file import Attempt, CaseFile, Verdict
 from wheeltapper.remedy.choose import choose
 from wheeltapper.remedy.fix import make_fix
@@ -22,8 +23,7 @@ from wheeltapper.remedy.resumes import resume_test
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.run.onsets import position
-from wheeltapper.signals import Signals
-from wheeltapper.sources.record import Points, Reading
+from wheeltapper.study import Study
 from wheeltapper.testing import make_run
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -195,7 +195,7 @@ def test_the_best_checkpoint_is_corrected_for_its_choice() -> None:
     series = {"train_loss": LOSS, "val_acc": (50 + rng.normal(0, 1, 50)).tolist()}
     made = make_run(series, clock="epoch", config=CONFIG, facts={"total_epochs": 100})
     made = replace(made, checkpoints=saved(12))
-    best = best_checkpoint(Signals(made), [])
+    best = best_checkpoint(Study(made), [])
     assert best is not None
     best = replace(best, path="ck_12.pt", step=12.0, exists=True)
     found = replace(diagnosis(of=made), best=best)

@@ -15,6 +15,8 @@ import yaml
 from wheeltapper.cli.main import main
 from wheeltapper.report.json_fix import SCHEMAS, schema_of
 
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RUNS = [EXAMPLES / "collapsed", *sorted(p for p in (EXAMPLES / "cases").iterdir() if p.is_dir())]
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from wheeltapper import api
-from wheeltapper.diagnosis.model import Diagnosis, RankedCause
 from wheeltapper.finding import Edit, Finding, Remedy
+from wheeltapper.judge.model import Diagnosis, RankedCause
+from wheeltapper.reading.record import Points, Reading
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, choose
 from wheeltapper.remedy.draft import draft
@@ -19,7 +20,6 @@ from wheeltapper.remedy.plan import Warn
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.run.onsets import began, moved, sound_until
-from wheeltapper.sources.record import Points, Reading
 from wheeltapper.testing import make_run
 
 BIGGER = Remedy("Bigger batch.", (Edit("batch.per_device", 64, 128),), "try", "it passes")

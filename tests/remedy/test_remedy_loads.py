@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from wheeltapper import api
-from wheeltapper.config.edited import Edited
 from wheeltapper.finding import Edit
 from wheeltapper.remedy.loads import Check, LoadTest, declared_options, edit_run, load_test, own_loader, scale_of
 from wheeltapper.remedy.resumes import resume_test, takes_effect
 from wheeltapper.run.model import Checkpoint, Fact, Run
+from wheeltapper.settings.edited import Edited
 
 SCRIPT = """
 import argparse
@@ -150,7 +150,7 @@ def test_a_file_that_did_not_load_before_is_not_said_to_parse(tmp_path: Path) ->
 
 
 def test_the_loader_of_the_format_in_a_process_of_its_own(tmp_path: Path) -> None:
-    from wheeltapper.config.knobs import read_knobs
+    from wheeltapper.settings.knobs import read_knobs
 
     knobs = read_knobs([])
     assert own_loader(Edited("a.yaml", "a: 1\n", "a: 2\n", ()), knobs).ok is True
@@ -168,8 +168,8 @@ def test_omegaconf_is_asked_where_it_is_installed(tmp_path: Path) -> None:
     pytest.importorskip("omegaconf")
     folder = tmp_path / ".hydra"
     folder.mkdir()
-    from wheeltapper.config.knobs import read_knobs
-    from wheeltapper.config.parse import parse_text
+    from wheeltapper.settings.knobs import read_knobs
+    from wheeltapper.settings.parse import parse_text
 
     tree = parse_text("optim:\n  lr: 1e-3\n", str(folder / "config.yaml"), "yaml")
     knobs = read_knobs([tree])
@@ -250,7 +250,7 @@ def test_a_script_that_sets_the_rate_itself_lets_the_edit_through(tmp_path: Path
     ],
 )
 def test_frameworks_differ(dialect: str, knob: str, ok: bool) -> None:
-    from wheeltapper.config.knobs import read_knobs
+    from wheeltapper.settings.knobs import read_knobs
 
     knobs = read_knobs([], dialect=dialect)
     full = Checkpoint("ckpt.pt", kinds=("raw", "optimizer", "scheduler", "scaler"))

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from judged_as import judging_as
 from wheeltapper import api
 from wheeltapper.lab.launch import plan_run, run
 from wheeltapper.lab.rerun import rerun
@@ -31,7 +32,9 @@ def test_a_setting_is_mended(
     ill = run(plan_run(system, "test", 1, fault, base), tmp_path)
     assert ill.score is None or ill.score < at_least
     folder = tmp_path / "runs" / ill.run
-    fix = api.fix(folder)
+    cause = {"ema.decay": "ema-horizon-too-long", "train.scheduler.eta_min": "config-value-not-a-number"}[knob]
+    with judging_as(cause):  # that the edit mends it is tested, not that the judge names it
+        fix = api.fix(folder)
     assert fix.plan is not None
     assert fix.plan.edits[0].knob == knob
     api.save_fix(fix, tmp_path / "fix")
@@ -39,7 +42,8 @@ def test_a_setting_is_mended(
     assert again.ended == "finished"
     assert again.score is not None
     assert again.score >= at_least
-    result = api.followup(tmp_path / "again", tmp_path / "fix")
+    with judging_as(cause):
+        result = api.followup(tmp_path / "again", tmp_path / "fix")
     assert [issue.status for issue in result.issues if issue.cause == fix.plan.issues[0].cause] == ["FIXED"]
     assert result.verdict == "sound"
 

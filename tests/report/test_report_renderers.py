@@ -10,7 +10,9 @@ from html.parser import HTMLParser
 import pytest
 
 from report_sample import EVIL, sample_diagnosis, sample_forecast, sample_run
-from wheeltapper.finding import Evidence, Unknown
+from wheeltapper.finding import Evidence, Finding, Unknown
+from wheeltapper.judge.evidence import Seen
+from wheeltapper.judge.model import RuledOut
 from wheeltapper.report import html, markdown
 from wheeltapper.report.pages import Page
 from wheeltapper.report.terminal import console, print_diagnoses
@@ -64,6 +66,85 @@ def test_an_epoch_is_told_where_it_adds_something(epoch: float | None, told: boo
     first = replace(diagnosis.findings[0], clock="step", onset=400.0, onset_epoch=epoch)
     (sign,) = view_of(replace(diagnosis, findings=(first,))).signs
     assert ("(epoch" in sign.when) is told
+
+
+@pytest.mark.parametrize(
+    ("verdict", "p_ill", "trouble", "shown"),
+    [
+        ("ill", 0.97, "evaluation", "✗ ILL  97 % · evaluation"),
+        ("cannot-tell", 0.35, "learning", "? CANNOT TELL  35 %  "),
+        ("sound", 0.02, None, "✓ SOUND  2 %  "),
+        ("ill", 0.9991, "crash", "✗ ILL  > 99 % · crash"),
+    ],
+)
+def test_the_verdict_is_shown_with_its_probability(verdict: str, p_ill: float, trouble: str | None, shown: str) -> None:
+    diagnosis = sample_diagnosis(verdict=verdict, p_ill=p_ill, trouble=trouble)
+    lines = terminal(diagnosis).splitlines()
+    assert lines[1].startswith(shown)
+    assert any(line.startswith(shown) for line in lines[-4:]), "a long report ends with the verdict"
+    beside = shown.split("  ", 1)[1].strip()
+    view = view_of(diagnosis, charts=True)
+    words = f"{view.verdict_words} {beside}"
+    assert words in markdown.render([view]).splitlines()[0].replace("&gt;", ">")
+    assert words in html.page([view]).replace("&gt;", ">")
+
+
+def test_what_cannot_be_told_names_its_leading_suspicion() -> None:
+    open_run = view_of(sample_diagnosis(verdict="cannot-tell", p_ill=0.35), charts=True)
+    said = "The learning rate is too high for this model (81 % if something is wrong)"
+    for text in (
+        terminal(sample_diagnosis(verdict="cannot-tell"), brief=True),
+        markdown.render([open_run]),
+        html.page([open_run]),
+    ):
+        flat = " ".join(text.split())
+        assert "Leading suspicion" in flat
+        assert said in flat
+        assert "+4.2 bits: Collapse within one epoch" in flat
+    assert view_of(sample_diagnosis()).suspicion is None, "an ill run says why"
+    once = view_of(
+        sample_diagnosis(
+            verdict="cannot-tell",
+            headline="Cannot tell: suspected (Collapse within one epoch of the LR peak (4e-4))",
+            why=("Collapse within one epoch of the LR peak (4e-4).", "another thing"),
+        )
+    )
+    assert once.why == ("another thing",), "what the headline says is not said again below it"
+    assert once.suspicion is not None
+    assert once.suspicion.why == ""
+    nothing_for_it = replace(sample_diagnosis().causes[0], evidence=())
+    assert view_of(sample_diagnosis(verdict="cannot-tell", causes=(nothing_for_it,))).suspicion is None
+
+
+def test_what_speaks_for_a_cause_does_not_hide_what_speaks_against_it() -> None:
+    many = tuple(Evidence(9.0 - i, f"reason {i}", "x") for i in range(7))
+    lead = replace(sample_diagnosis().causes[0], evidence=(*many, Evidence(-0.5, "the one doubt", "y")))
+    text = " ".join(terminal(sample_diagnosis(causes=(lead,))).split())
+    assert "for it, in bits: +9.0 reason 0" in text
+    assert "and 3 more against it, in bits: −0.5 the one doubt" in text
+
+
+def test_numbers_are_told_by_their_band() -> None:
+    seen = (
+        Seen("skill", 0, False, "val/top1 hardly beats a guess", "learning", 0.01),
+        Seen("settle", 1, True, "val/top1 is steady", "learning", 0.02),
+        Seen("at-chance", 3, False, "a sign has no number", "learning"),
+    )
+    view = view_of(sample_diagnosis(seen=seen))
+    assert [(row.name, row.value) for row in view.outside] == [("skill", "0.01")]
+    assert view.inside == 1
+    told = Finding(
+        "skill", "val/top1 hardly beats a guess", "ill", "is-p", p=0.03, numbers={"value": 0.01, "bits": 3.2}
+    )
+    view = view_of(sample_diagnosis(seen=seen, findings=(told,)))
+    assert view.outside == (), "what is a sign of this run is said once"
+    assert view.signs[0].grade_words == "+3.2 bits for the leading cause"
+
+
+def test_a_reason_that_rules_out_several_is_said_once() -> None:
+    ruled_out = tuple(RuledOut(i, f"Cause {i}", "the loss is not finite") for i in "ab")
+    (row,) = view_of(sample_diagnosis(ruled_out=ruled_out)).ruled_out
+    assert row.value == "Cause a; Cause b"
 
 
 def test_terminal_first_screen_fits_a_screen() -> None:

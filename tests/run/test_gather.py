@@ -122,7 +122,7 @@ def test_a_copy_that_ends_earlier_is_the_same_run_and_one_launch(tmp_path: Path)
     (tmp_path / "history_old.csv").write_text(curve(0, 12, 2.0))
     (run,) = read_runs(tmp_path)
     assert len(run.series["train/loss"]) == 20
-    assert [s.beside for s in run.segments] == [False, True]
+    assert [s.kind for s in run.segments] == ["first"]  # the copy tells nothing of its own
 
 
 def test_a_file_that_begins_where_another_ended_is_a_resume(tmp_path: Path) -> None:

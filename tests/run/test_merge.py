@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wheeltapper.reading.record import Event, Points, Reading
 from wheeltapper.run.clock import At, ClockError, Conversion
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
-from wheeltapper.sources.record import Event, Points, Reading
 
 
 def points(
@@ -175,14 +175,14 @@ def test_a_name_means_what_its_company_says() -> None:
     at = [0.0, 1.0, 2.0]
     falling = [3.0, 2.0, 1.0]
     alone = run_of(points("Rec", at, falling), points("KL", at, falling))
-    assert alone.series["train/loss.rec"].better == "down"  # a reconstruction
+    assert alone.series["train/loss"].better == "down"  # a reconstruction, and the one loss there is
     beside = run_of(points("prec", at, falling), points("rec", at, falling))
     assert beside.series["val/recall"].better == "up"
     table = run_of(points("train", at, falling, file="x/losses.csv"), points("valid", at, falling, file="x/losses.csv"))
     assert set(table.series) == {"train/loss", "val/loss"}
     assert run_of(points("train", at, falling, file="x/times.csv")).series["train"].quantity is None
     terms = run_of(points("l1_rec", at, falling, file="loss_log.txt"))
-    assert terms.series["train/loss.l1_rec"].better == "down"
+    assert terms.series["train/loss"].better == "down"
 
 
 def test_rows_of_one_evaluation_are_one_value() -> None:

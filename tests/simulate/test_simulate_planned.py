@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wheeltapper.config.knobs import read_knobs
-from wheeltapper.config.parse import parse_file, parse_text
 from wheeltapper.finding import Unknown
+from wheeltapper.reading.record import Fact
+from wheeltapper.settings.knobs import read_knobs
+from wheeltapper.settings.parse import parse_file, parse_text
 from wheeltapper.simulate.compare_lr import LrMatch, compare_lr
 from wheeltapper.simulate.plan import Plan, strided
 from wheeltapper.simulate.plan_from_knobs import planned_lr
 from wheeltapper.simulate.schedules import simulate
-from wheeltapper.sources.record import Fact
 
 
 def planned(text: str, dialect: str, format: str = "yaml", **given: Any) -> Plan | Unknown:

@@ -10,15 +10,20 @@ from trial_toy import FakeEngine, toy_run
 
 from wheeltapper import api
 from wheeltapper.cli.main import main
+from wheeltapper.judge.evidence import gather
+from wheeltapper.judge.posterior import weigh
 from wheeltapper.remedy.case_file import load_case
 from wheeltapper.report.trial_pages import as_html, as_markdown, as_object
 from wheeltapper.report.trial_view import trial_view
+from wheeltapper.study import Study
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.driver import start_trial
 from wheeltapper.trial.engines.local import LocalEngine
 from wheeltapper.trial.ledger import read_ledger
 from wheeltapper.trial.model import Rule, Verdict
 from wheeltapper.trial.read import evidence_of, read_trial, tried
+
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
 
 COMMAND = "python train.py --config {config} --out {out}"
 
@@ -34,10 +39,11 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_verdicts_change_the_posterior_and_say_why(run_folder: Path, tmp_path: Path) -> None:
     alone = api.diagnose(toy_run(tmp_path / "exp1"))[0]
     after = api.diagnose(run_folder)[0]
-    before_share = next(c.probability for c in alone.causes if c.id == "lr-too-high")
+    shares = [weigh(gather(Study(d.run)), trials=t).shares["lr-too-high"] for d, t in ((alone, []), (after, [("lr-too-high", 4.2)]))]
+    odds = [share / (1 - share) for share in shares]
+    assert odds[1] / odds[0] == pytest.approx(2**4.2, rel=1e-6), "the judge weighs what the trial says, as strongly as it says it"
     lead = after.causes[0]
     assert lead.id == "lr-too-high"
-    assert lead.probability > before_share
     told = [e for e in lead.evidence if e.group == "trial"]
     assert [e.bits for e in told] == [4.2]  # log2(0.95 / 0.05)
     assert "a trial confirmed it" in told[0].text

@@ -12,6 +12,8 @@ from wheeltapper.trial.ledger import Books, Record
 from wheeltapper.trial.model import Answer, Outcome, Verdict
 from wheeltapper.trial.plan import TrialPlan
 
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
+
 ARM = "lr-too-high"
 REMOVED = Verdict("confirmed", "it went away", 4, rung="removed")
 

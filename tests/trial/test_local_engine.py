@@ -178,3 +178,55 @@ time.sleep(60)
 def test_an_unknown_engine_is_named() -> None:
     with pytest.raises(InputError, match="no engine 'cloud'"):
         open_engine("cloud")
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.environ.clear()
+        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1]], {})
+    os._exit(0)
+os.wait()
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "is cancelled", "is out of time"])
+def test_a_daemon_of_an_arm_ends_with_it(engine: LocalEngine, tmp_path: Path, how: str) -> None:
+    """It left its group and its session and cleared its environment; it ends with its arm, not with the trial."""
+    mark = f"daemon-of-{os.getpid()}-{how.replace(' ', '-')}"
+    (tmp_path / "daemon.py").write_text(DAEMON)
+    stay = "0.2" if how == "ends" else "600"
+    more = {"timeout": 1.0} if how == "is out of time" else {}
+    engine.submit(job(tmp_path, "a", f"{sys.executable} daemon.py {mark} {stay}", **more))
+    if how == "is cancelled":
+        until = time.monotonic() + 20
+        while not [pid for pid in alive(mark) if b"time.sleep(600)" in Path(f"/proc/{pid}/cmdline").read_bytes()] and time.monotonic() < until:
+            time.sleep(0.02)
+        engine.cancel("a")
+    assert sum(e.kind == "ended" for e in events_until(engine, 1)) == 1
+    assert [pid for pid in alive(mark) if pid != os.getpid()] == []
+
+
+def test_what_an_arm_prints_is_capped(engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wheeltapper.trial.engines import local
+
+    monkeypatch.setattr(local, "MOST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(local, "CUT_EVERY", 0.02)
+    line = "x" * 1000
+    engine.submit(job(tmp_path, "a", f"i=0; while [ $i -lt 30 ]; do head -c 400000 /dev/zero | tr '\\0' x; sleep 0.03; i=$((i+1)); done; echo {line[:20]} end"))
+    assert events_until(engine, 1)[-1].code == 0
+    printed = (tmp_path / "a" / STDOUT_FILE).read_bytes()
+    assert len(printed) < 6 << 20  # of 12 MB
+    assert b"a part is left out here" in printed
+    assert printed.endswith(b"end\n")
+
+
+def test_a_job_that_dies_of_a_signal_says_so(engine: LocalEngine, tmp_path: Path) -> None:
+    engine.submit(job(tmp_path, "a", "kill -9 $$"))
+    engine.submit(job(tmp_path, "b", "sh -c 'kill -9 $$'"))
+    codes = {e.id: e.code for e in events_until(engine, 2) if e.kind == "ended"}
+    assert codes["b"] == 137
+    assert codes["a"] in (-9, 137)

@@ -9,15 +9,17 @@ import pytest
 from trial_toy import FakeEngine, toy_run
 
 from wheeltapper import api
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Finding
-from wheeltapper.sources.record import Checkpoint
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.reading.record import Checkpoint
 from wheeltapper.testing import make_run
 from wheeltapper.trial import design
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.driver import start_trial
 from wheeltapper.trial.plan import make_plan, plan_from, plan_object
+
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
 
 COMMAND = "python train.py --config {config} --out {out}"
 

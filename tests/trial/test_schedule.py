@@ -14,6 +14,8 @@ from wheeltapper.trial.model import Outcome, Verdict
 from wheeltapper.trial.plan import TrialPlan
 from wheeltapper.trial.schedule import next_repeat, undecided
 
+JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the judge says
+
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> TrialPlan:

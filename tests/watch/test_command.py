@@ -17,6 +17,8 @@ from wheeltapper.watch import Watcher, plain
 from wheeltapper.watch.notify import Notifier
 from wheeltapper.watch.state import default_file
 
+JUDGED_AS = "nan-batch"  # how it is told is tested here, not what the judge says
+
 
 def once(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
     code = main(["watch", *args, "--once"])
@@ -69,7 +71,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["waiting"][0]["path"].endswith("later")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 7}', '{"version": 1, "ledger": 3, "seen": {}}', '{"version": 1, "ledger": {"signs": {"k": {"i": {"x": 1}}}, "said": {}}, "seen": {}}'])
+@pytest.mark.parametrize("content", ["", "{", '{"version": 7}', '{"version": 1, "ledger": 3, "seen": {}}', '{"version": 1, "ledger": {"signs": {"k": {"i": {"x": 1}}}, "said": {}}, "seen": {}}'])
 def test_a_state_that_does_not_read_is_written_anew(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live, state = Live(tmp_path), tmp_path / "state.json"
     live.grow(40)
@@ -79,6 +81,17 @@ def test_a_state_that_does_not_read_is_written_anew(content: str, tmp_path: Path
     assert "exp: sound" in out
     assert "written anew" in err
     assert json.loads(state.read_text())["version"] == 1
+
+
+@pytest.mark.parametrize("content", ["[]", '{"log_history": []}', "lr: 0.1\n", "step,loss\n"])
+def test_a_file_that_is_no_state_is_not_written_over(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    live, state = Live(tmp_path), tmp_path / "mine.json"
+    live.grow(40)
+    state.write_text(content)
+    code, _, err = once(capsys, str(live.folder), "--state", str(state))
+    assert code == 2
+    assert "not written over" in err
+    assert state.read_text() == content
 
 
 def test_a_state_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +115,7 @@ def test_the_state_lies_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatc
         (["--interval", "soon"], "no length of time"),
         (["--target", "accuracy"], "NAME=VALUE"),
         (["--json"], "--once"),
-        (["--once", "--notify", "nonsense"], "wheeltapper[notify]"),
+        (["--once", "--notify", "nonsense"], "pip install apprise"),
     ],
 )
 def test_wrong_input_is_told_in_words(args: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

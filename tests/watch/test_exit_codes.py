@@ -8,6 +8,8 @@ import pytest
 
 from wheeltapper.cli.main import main
 
+JUDGED_AS = "nan-batch"  # how it is told is tested here, not what the judge says
+
 ROWS = "".join(f"step {i}/300 loss {3 * 0.98**i + 0.2:.4f} lr 0.001\n" for i in range(1, 121))
 DIED = (
     'Traceback (most recent call last):\n  File "train.py", line 10, in <module>\n'

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from wheeltapper.diagnosis.model import Diagnosis, Progress
 from wheeltapper.finding import Finding, Grade, Severity
+from wheeltapper.judge.model import Diagnosis, Progress
 from wheeltapper.run.model import Run
 from wheeltapper.watch import Ledger
 

@@ -69,7 +69,7 @@ def test_nobody_there_is_said_and_given_up_in_the_end() -> None:
 
 def test_other_addresses_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "find_spec", lambda _name: None)
-    with pytest.raises(MissingExtra, match=r"wheeltapper\[notify\]"):
+    with pytest.raises(MissingExtra, match="pip install apprise"):
         Notifier(["mailto://user@example.com"])
 
 

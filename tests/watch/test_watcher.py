@@ -17,6 +17,8 @@ from wheeltapper.prognosis.goal import Goal, goal_of
 from wheeltapper.watch import Watcher
 from wheeltapper.watch import watcher as module
 
+JUDGED_AS = "nan-batch"  # how it is told is tested here, not what the judge says
+
 
 def one(watcher: Watcher) -> Any:
     return next(iter(watcher.runs.values()))

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wheeltapper.audit.length import Length
-from wheeltapper.config.knobs import Knobs
 from wheeltapper.finding import Finding, Severity
+from wheeltapper.settings.knobs import Knobs
 from wheeltapper.simulate.ema import RAMPED, first_copy_weight
 from wheeltapper.simulate.plan import Plan
 
@@ -140,7 +140,9 @@ def _rate(knobs: Knobs) -> Iterator[Finding]:
             "weights are drawn with, unless a schedule scales it far down"
         )
         # In code of one's own the number may be a factor of a schedule, too (the annotated transformer has 1.0).
-        yield replace(_found(knobs, "rate-beyond-recipes", "optimizer.lr", text, "watch", rate=float(rate)), grade="suspected")
+        yield replace(
+            _found(knobs, "rate-beyond-recipes", "optimizer.lr", text, "watch", rate=float(rate)), grade="suspected"
+        )
 
 
 def _last_noise(knobs: Knobs) -> Iterator[Finding]:

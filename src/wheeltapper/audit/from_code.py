@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wheeltapper.audit.model import Row
-from wheeltapper.code.averages import averages_of
-from wheeltapper.code.checks.lr_scaled_twice import WORLD
-from wheeltapper.code.checks.workers_per_process import processes_of, workers_of
-from wheeltapper.code.conditions import nodes_of, part_reachable
-from wheeltapper.code.horizons import accumulation_of, batch_loop_of, outside_batches, steps_of
-from wheeltapper.code.objects import BY_NAME
-from wheeltapper.code.program import argument
-from wheeltapper.code.reading import Code
+from wheeltapper.program.averages import averages_of
+from wheeltapper.program.checks.lr_scaled_twice import WORLD
+from wheeltapper.program.checks.workers_per_process import processes_of, workers_of
+from wheeltapper.program.conditions import nodes_of, part_reachable
+from wheeltapper.program.horizons import accumulation_of, batch_loop_of, outside_batches, steps_of
+from wheeltapper.program.objects import BY_NAME
+from wheeltapper.program.program import argument
+from wheeltapper.program.reading import Code
 
 
 def code_rows(code: Code, known: set[str]) -> Iterator[Row]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wheeltapper.config.knobs import Knobs
+from wheeltapper.reading.record import Fact
+from wheeltapper.settings.knobs import Knobs
 from wheeltapper.simulate.arithmetic import RunLength
-from wheeltapper.sources.record import Fact
 
 # A slope of steps against epochs, which are printed as whole numbers on few lines: so far off it may be, and no farther.
 ROUGH = 0.2
@@ -45,6 +45,9 @@ class Length:
         if unit == "samples":
             return None if self.effective_batch is None else value / self.effective_batch
         return None
+
+
+UNKNOWN = Length(None, 1.0, 1.0, None, None, None, None, "not known")
 
 
 def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None, *, accumulates: bool = True) -> Length:
@@ -85,7 +88,12 @@ def length_of(knobs: Knobs, facts: Mapping[str, Fact] | None = None, *, accumula
         if counted is not None and (per_epoch is None or (rough and abs(per_epoch / counted - 1) < ROUGH)):
             per_epoch, how = counted, f"{samples:g} samples over a batch of {batch * accumulation * world:g}"
     by_batches = None if epochs is None or per_epoch is None or accumulation == 1 else epochs * per_epoch
-    if limit is not None and per_epoch is not None and by_batches is not None and abs(by_batches / accumulation / limit - 1) < 0.02:
+    if (
+        limit is not None
+        and per_epoch is not None
+        and by_batches is not None
+        and abs(by_batches / accumulation / limit - 1) < 0.02
+    ):
         # The log counts the batches of an epoch and the updates of the run: the two differ by the accumulation.
         per_epoch = per_epoch / accumulation
     by_epochs = epochs * per_epoch if epochs is not None and per_epoch is not None else None

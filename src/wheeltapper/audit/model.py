@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wheeltapper.audit.linking import Link
 from wheeltapper.finding import Finding, Place
 from wheeltapper.simulate.plan import Plan
 
@@ -27,3 +28,5 @@ class AuditReport:
     plan: Plan | None = None  # the planned learning rate, where the settings determine it
     dialect: str | None = None
     files: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # scripts and configs among them that could not be read: nothing is known about those
+    links: tuple[Link, ...] = ()  # the programs beside a run, and whether each made it

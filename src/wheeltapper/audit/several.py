@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wheeltapper.config.knobs import Knobs
-from wheeltapper.config.tree import ConfigTree
+from wheeltapper.settings.knobs import Knobs
+from wheeltapper.settings.tree import ConfigTree
 
 FILES = ("yaml", "json", "toml")  # a command line is meant to override a file
 MOST_NAMED = 3

@@ -6,7 +6,7 @@ import math
 
 from wheeltapper.audit.length import Length
 from wheeltapper.audit.model import Row
-from wheeltapper.config.knobs import Knobs
+from wheeltapper.settings.knobs import Knobs
 from wheeltapper.simulate.ema import half_life
 from wheeltapper.simulate.plan import Plan
 

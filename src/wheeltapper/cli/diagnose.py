@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from wheeltapper.cli.output import add_look_options, console_for, write
+from wheeltapper.cli.lines import add_line_options, lines_of
+from wheeltapper.cli.output import SIGNED_MARKDOWN, add_look_options, console_for, write
 from wheeltapper.errors import InputError
 
 DESCRIPTION = """\
@@ -19,6 +20,7 @@ examples:
   wheeltapper diagnose runs/exp1 --html report.html     one file, opens anywhere
   wheeltapper diagnose train.log --markdown             to paste into an issue
   wheeltapper diagnose runs/exp1 --target val/accuracy=0.8
+  wheeltapper diagnose runs/exp1 --ill-line 0.8         call it ill from 80 % on, not 90 %
   wheeltapper diagnose runs --json | jq '.runs[].verdict'
 
 exit codes: 0 sound (also where the program crashed: the verdict is about what was learned), 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
@@ -35,6 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument("--markdown", action="store_true", help="Markdown, to paste into an issue")
     how.add_argument("--html", metavar="FILE", help="one self-contained page with annotated curves")
     parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
+    add_line_options(parser)
     parser.add_argument("--brief", action="store_true", help="the first screen only")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
@@ -44,8 +47,11 @@ def run(args: argparse.Namespace) -> int:
     from wheeltapper import api
     from wheeltapper.cli.progress import Progress
 
+    lines = lines_of(args)
     with Progress("diagnosing") as progress:
-        diagnoses = [d for path in args.path for d in api.diagnose(path, target=args.target, progress=progress)]
+        diagnoses = [
+            d for path in args.path for d in api.diagnose(path, target=args.target, lines=lines, progress=progress)
+        ]
     if args.json:
         from wheeltapper.report.json_out import diagnoses_object, dumps
 
@@ -66,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
         if args.markdown:
             from wheeltapper.report.markdown import render
 
-            write(render(views), args.output)
+            text = render(views)
+            write(f"{text.rstrip()}\n\n{SIGNED_MARKDOWN}\n" if args.output else text, args.output)
         else:
             from wheeltapper.report.terminal import print_diagnoses
 

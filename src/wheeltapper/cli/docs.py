@@ -1,6 +1,6 @@
 """Writes docs/ from the code: `python -m wheeltapper.cli.docs`, and with --check fails where a page is stale.
 
-Pages of signs, causes and checks come from their docstrings, the command reference from --help, the list of
+Pages of observations, signs, causes and checks come from their docstrings, the command reference from --help, the list of
 formats from the readers. Nobody edits them by hand, so they cannot drift. A page of docs/ that begins with its title is
 written by hand: it is linked and left alone.
 """
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from wheeltapper.cli.main import build_parser
+from wheeltapper.reading import readers
 from wheeltapper.report.pages import FOLDERS, Page, pages
 from wheeltapper.run import apart
-from wheeltapper.sources import readers
 
 GENERATED = "<!-- Written by `just docs`. Edit the code it comes from, not this page. -->"
 
@@ -63,7 +63,9 @@ def _formats() -> str:
         name = reader.__name__.rpartition(".")[2]
         rows.append(f"| `{name}` | {about.replace('|', chr(92) + '|')} |")
     table = "| reader | what it reads |\n| --- | --- |\n" + "\n".join(rows)
-    together = (apart.__doc__ or "").strip().replace("Which files of one folder tell one run.", "## When files are one run")
+    together = (
+        (apart.__doc__ or "").strip().replace("Which files of one folder tell one run.", "## When files are one run")
+    )
     return f"{GENERATED}\n\n# Formats that are read\n\n{table}\n\n{together}\n"
 
 
@@ -157,7 +159,7 @@ def stale(root: Path) -> list[str]:
     for path in sorted((root / "docs").rglob("*.md")):
         name = path.relative_to(root).as_posix()
         if name not in wanted and name not in by_hand:
-            problems.append(f"{name} belongs to no sign, cause, check or command")
+            problems.append(f"{name} belongs to no observation, sign, cause, check or command")
     return problems
 
 

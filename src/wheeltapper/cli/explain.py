@@ -1,4 +1,4 @@
-"""`wheeltapper explain`: the page of a sign, a cause or a code check."""
+"""`wheeltapper explain`: the page of an observation, a sign, a cause or a code check."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from wheeltapper.cli.output import add_look_options, console_for, write
 from wheeltapper.errors import InputError
 
 DESCRIPTION = """\
-Prints the page of a sign, a cause or a code check: what it sees, how it decides,
-when it is wrong, what to do, and where that is known from.
+Prints the page of an observation, a sign, a cause or a code check: what it measures or
+sees, when it is wrong, what to do, and where that is known from.
 """
 EXAMPLES = """\
 examples:
   wheeltapper explain not-finite
   wheeltapper explain not-finite --markdown > not-finite.md
+  wheeltapper explain skill
   wheeltapper list signs                       every id there is
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
-        "explain", help="what is this sign, cause or check?", description=DESCRIPTION, epilog=EXAMPLES
+        "explain", help="what is this observation, sign, cause or check?", description=DESCRIPTION, epilog=EXAMPLES
     )
     parser.add_argument("id", metavar="ID", help="as the report prints it, for instance not-finite")
     parser.add_argument("--markdown", action="store_true", help="the page as Markdown")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from wheeltapper.errors import InputError
+
+if TYPE_CHECKING:
+    from wheeltapper.judge.tables import Tables
+    from wheeltapper.lab.fit import Judged
 
 DESCRIPTION = """\
 Four small real trainings, healthy or with a named fault whose truth is known: to see what a failure looks
@@ -19,7 +26,7 @@ examples:
   wheeltapper lab rerun lab_runs/runs/run-1a2b3c4d5e --config fix/run.sh -o lab_runs/again
   wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
   wheeltapper lab score lab_runs/corpus
-  wheeltapper lab fit lab_runs/corpus --test lab_runs/other -o weights.json
+  wheeltapper lab fit lab_runs/corpus --test lab_runs/other -o fitted.json
   wheeltapper lab gallery lab_runs/corpus -o gallery.html
 
 The truth about a run is written beside the runs (DIR/truth), never inside them.
@@ -59,11 +66,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     score.add_argument("corpus", metavar="DIR")
     score.add_argument("--json", action="store_true", help="as JSON")
     score.add_argument("--misses", action="store_true", help="also name every run that was got wrong")
-    fitting = actions.add_parser("fit", help="measure the weights of evidence on a labelled set; test them on others")
+    fitting = actions.add_parser("fit", help="fit the judge's tables on a labelled set; test them on others")
     fitting.add_argument("corpus", metavar="DIR", help="the set to fit on")
     fitting.add_argument("--test", nargs="*", default=[], metavar="DIR", help="sets of other seeds or sizes to test on")
+    fitting.add_argument("--jobs", type=int, default=1)
     fitting.add_argument(
-        "-o", "--output", metavar="FILE", help="write the weights here (the package's: causes/weights.json)"
+        "-o", "--output", metavar="FILE", help="write the tables here (the package's: judge/fitted.json)"
     )
     show = actions.add_parser("gallery", help="one page with each fault's curve, diagnosis and remedy")
     show.add_argument("corpus", metavar="DIR")
@@ -191,29 +199,41 @@ def run_score(args: argparse.Namespace) -> int:
 
 
 def run_fit(args: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
     from pathlib import Path
 
-    from wheeltapper.causes._weights import Weights
-    from wheeltapper.cli.output import write
-    from wheeltapper.lab.fit import as_json, collect, fit, judge, leave_one_out
+    import msgspec
 
-    items = collect(Path(args.corpus))
-    found = fit(items)
-    print(f"{'':34}{'runs':>6}{'bits lost':>24}{'true cause first':>24}{'said and right differ':>26}")
-    rows = [("fitted on these runs", judge(items, Weights()), judge(items, found))]
-    rows += [(f"without {name}, tested on it", *both) for name, both in leave_one_out(items).items()]
+    from wheeltapper.cli.output import write
+    from wheeltapper.lab.fit import calibrate, fit, judge_with, left_out
+    from wheeltapper.lab.labelled import see_all
+
+    runs = see_all(Path(args.corpus), args.jobs, say if sys.stderr.isatty() else lambda _line: None)
+    if len({run.family for run in runs}) < 2 or len({run.ill for run in runs}) < 2:
+        raise InputError(
+            f"{args.corpus} is too small a set to fit on.",
+            do="It takes healthy and broken runs of two families or more.",
+        )
+    unseen = left_out(runs, lambda run: run.family)
+    held = calibrate(fit(runs), unseen)
+    print(_fit_line("families that were left out", held, unseen))
     for other in args.test:
-        held = collect(Path(other))
-        rows.append((f"tested on {Path(other).name}", judge(held, Weights()), judge(held, found)))
-    for words, before, after in rows:
-        cells = [f"{before['bits']:.2f} to {after['bits']:.2f}", f"{before['first']:.0%} to {after['first']:.0%}"]
-        cells.append(f"{before['off']:.0%} to {after['off']:.0%}")
-        print(f"{words:34}{before['runs']:6.0f}{cells[0]:>24}{cells[1]:>24}{cells[2]:>26}")
+        print(_fit_line(f"tested on {Path(other).name}", held, judge_with(held, see_all(Path(other), args.jobs))))
     if args.output:
-        made = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "runs": len(items), "corpus": Path(args.corpus).name}
-        write(json.dumps(as_json(found, made), indent=1) + "\n", args.output)
+        write(msgspec.json.format(msgspec.json.encode(held), indent=1).decode() + "\n", args.output)
     return 0
+
+
+def _fit_line(words: str, held: Tables, judged: Sequence[Judged]) -> str:
+    """How right tables are on runs that they were not fitted on, at the lines of the judge."""
+    from wheeltapper.judge.model import Lines
+    from wheeltapper.lab.fit import p_ill
+
+    lines, parts = Lines(), []
+    for name, ill in (("ill", True), ("healthy", False)):
+        said = [p_ill(held, one) for one in judged if one.run.ill is ill]
+        over, under = sum(p >= lines.ill for p in said), sum(p <= lines.sound for p in said)
+        parts.append(f"{len(said)} {name}: {over} called ill, {under} at or below the sound line")
+    return f"{words}: {'; '.join(parts)}"
 
 
 def run_gallery(args: argparse.Namespace) -> int:

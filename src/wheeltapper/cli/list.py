@@ -1,4 +1,4 @@
-"""`wheeltapper list`: every sign, cause, code check and log format that is known."""
+"""`wheeltapper list`: every observation, sign, cause, code check and log format that is known."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import argparse
 from wheeltapper.cli.output import add_look_options, console_for, write
 
 DESCRIPTION = """\
-Lists what Wheeltapper knows: the signs it looks for, the causes it weighs, the checks
-it makes on code and configuration, and the formats it reads.
+Lists what Wheeltapper knows: the observations it measures, the signs it looks for, the
+causes it weighs, the checks it makes on code and configuration, and the formats it reads.
 """
 EXAMPLES = """\
 examples:
   wheeltapper list
   wheeltapper list causes
+  wheeltapper list observations
   wheeltapper list formats --json
 """
-WHAT = ("signs", "causes", "checks", "formats")
+WHAT = ("observations", "signs", "causes", "checks", "formats")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
-        "list", help="every sign, cause, check and format", description=DESCRIPTION, epilog=EXAMPLES
+        "list", help="every observation, sign, cause, check and format", description=DESCRIPTION, epilog=EXAMPLES
     )
     parser.add_argument("what", nargs="?", choices=WHAT, help="only these (default: all)")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _rows(what: str) -> list[tuple[str, str]]:
     if what == "formats":
-        from wheeltapper.sources import readers
+        from wheeltapper.reading import readers
 
         rows = []
         for reader in readers():

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from wheeltapper import __version__
-from wheeltapper.cli.output import STOPPED
+from wheeltapper.cli.output import STOPPED, refuse_inputs
 from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
 COMMANDS = (
-    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "schedule", "compare", "explain", "list", "replay", "lab",
+    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "practice", "schedule", "compare", "explain", "list", "replay", "lab",
 )  # fmt: skip
 
 SOUND, ERROR = 0, 2
@@ -78,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return SOUND
     module = importlib.import_module(f"wheeltapper.cli.{args.command}")
     try:
+        refuse_inputs(args)
         code: int = module.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -30,7 +30,7 @@ examples:
   wheeltapper watch runs --once                      one look; for cron: says what is new
   wheeltapper watch runs --notify https://hooks.example.com/abc
 
-The dashboard needs the extra `watch` (pip install "wheeltapper[watch]"); without it a
+The dashboard needs the extra `watch` (pip install textual); without it a
 plain table is shown. Addresses other than http(s) need the extra `notify`.
 
 exit codes: 0 sound, 1 ill or crashed before its end, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
@@ -89,7 +89,7 @@ def _follow(args: argparse.Namespace, target: Any, notifier: Any) -> int:
         if args.plain or not sys.stdout.isatty():
             follow_lines(watcher, sys.stdout, **how)
         elif find_spec("textual") is None:
-            print('For the dashboard: pip install "wheeltapper[watch]"', file=sys.stderr)
+            print('For the dashboard: pip install textual', file=sys.stderr)
             follow_live(watcher, color=False if args.no_color else None, **how)
         else:
             from wheeltapper.watch.dashboard import Dashboard
@@ -110,12 +110,15 @@ def code_of(watcher: Watcher) -> int:
 
 
 def _once(args: argparse.Namespace, target: Any, notifier: Any) -> int:
+    from wheeltapper.errors import InputError
     from wheeltapper.watch import Watcher
     from wheeltapper.watch.plain import once_text
-    from wheeltapper.watch.state import default_file, load, save
+    from wheeltapper.watch.state import default_file, is_ours, load, save
 
     file = Path(args.state) if args.state else default_file(args.path)
     state = load(file)
+    if args.state and state.problem and not is_ours(file):
+        raise InputError(f"{state.problem.split(';')[0]}: it is not written over.", do="Name another file with --state.")
     watcher = Watcher(args.path, target=target, stale=args.stale, ledger=state.ledger, seen=state.seen)
     new = watcher.look(judge_now=True)
     changed = [w for key, w in watcher.runs.items() if key not in state.seen or state.seen[key].verdict != _verdict(w)]

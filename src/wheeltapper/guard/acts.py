@@ -184,7 +184,7 @@ class Actor:
         last = self.snapshots[-1].tick if self.snapshots else None
         if last is None or (calm and tick - last >= self.snapshot_every):
             self.snapshots.append(snapshot.take(self.parts, step, tick))
-        if self.journal.lost is None:
+        if self.journal.usable():
             for snap in self.snapshots:
                 if snap.tick not in self.saved and snap.small and calm and tick - snap.tick >= SETTLE and self._idle():
                     self.saved.add(snap.tick)
@@ -207,7 +207,7 @@ class Actor:
     def _save(self, snap: Snapshot, kind: str = "good") -> Path | None:
         """Write a snapshot; in a thread, so training does not wait. Under DDP one rank writes the weights."""
         folder = self.journal.folder
-        if folder is None or self.journal.lost is not None:
+        if folder is None or not self.journal.usable():
             return None
         state = {**snap.state, **snap.small}
         if self.ranks.rank and not self.ranks.sharded:

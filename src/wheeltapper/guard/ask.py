@@ -96,9 +96,9 @@ class History:
 
     def run(self, *, name: str, facts: Mapping[str, Any], config: str | None) -> Any:
         """A Run of what is kept. Columns that were never measured are left out."""
-        from wheeltapper.config.parse import parse_text
+        from wheeltapper.reading.record import Fact, Points, Reading
         from wheeltapper.run.merge import merge
-        from wheeltapper.sources.record import Fact, Points, Reading
+        from wheeltapper.settings.parse import parse_text
 
         points = []
         at = np.asarray(self.at, dtype=np.float64)
@@ -223,20 +223,20 @@ class Asker:
 
     def findings(self, run: Any) -> list[Finding]:
         """What the signs that need no hindsight say of the run, trouble only. A sign that breaks is left out."""
-        from wheeltapper.diagnosis.echo import without_echoes
-        from wheeltapper.signals import Signals
-        from wheeltapper.signs import ask, signs
+        from wheeltapper.judge.echo import without_echoes
+        from wheeltapper.rules.signs import ask, signs
+        from wheeltapper.study import Study
 
-        signals = Signals(run)
+        study = Study(run)
         found: list[Finding] = []
         for sign in signs():
-            if not sign.LIVE or sign.ID in self.errors:
+            if not sign.live or sign.id in self.errors:
                 continue
             try:
-                found += [a for a in ask(sign, signals) if isinstance(a, Finding)]
+                found += [a for a in ask(sign, study) if isinstance(a, Finding)]
             except Exception as error:
-                self.errors[sign.ID] = f"{type(error).__name__}: {error}"
-                log.warning("the sign %s cannot be asked here and is left out", sign.ID, exc_info=error)
+                self.errors[sign.id] = f"{type(error).__name__}: {error}"
+                log.warning("the sign %s cannot be asked here and is left out", sign.id, exc_info=error)
         return [f for f in without_echoes(found) if f.severity == "ill"]
 
     def _incidents(
@@ -278,17 +278,26 @@ class Asker:
 
 
 def likely_causes(run: Any, findings: Sequence[Finding], least: float = 0.5) -> list[dict[str, Any]]:
-    """The causes that the record makes likely, most likely first; nothing where none is: a weak field stays unsaid."""
-    from wheeltapper.causes import Case
-    from wheeltapper.diagnosis.diagnose import rank_causes
-    from wheeltapper.signals import Signals
+    """The causes that the record makes likely, most likely first; nothing where none is: a weak field stays unsaid.
 
-    ranked, _ = rank_causes(Case(Signals(run), tuple(findings)))
-    return [
-        {"id": c.id, "title": c.title, "probability": c.probability, "summary": c.summary, "explains": c.explains}
-        for c in ranked
-        if c.probability >= least and c.explains
-    ]
+    The shares are those of a run that is ill, as a sign has just said it is."""
+    from wheeltapper.judge.evidence import Seen, gather
+    from wheeltapper.judge.posterior import weigh
+    from wheeltapper.rules.causes import cause
+    from wheeltapper.study import Study
+
+    posterior = weigh(gather(Study(run), live=True))
+    out = []
+    for id_, share in sorted(posterior.shares.items(), key=lambda pair: -pair[1]):
+        known = cause(id_)
+        explains = [] if known is None else [f.id for f in findings if f.id in known.explains or f.id in known.shows]
+        if share >= least and known is not None and explains:
+            texts = [item.seen.text for item in posterior.items.get(id_, ()) if item.bits > 0 and isinstance(item.seen, Seen)]
+            summary = next((text for text in texts if text), "")
+            out.append(
+                {"id": id_, "title": known.title, "probability": share, "summary": summary, "explains": tuple(explains)}
+            )
+    return out
 
 
 def config_of(path: str | Path) -> Mapping[str, Any]:

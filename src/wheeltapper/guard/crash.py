@@ -2,7 +2,7 @@
 
 Handlers are chained: whoever was there before is called afterwards, and a signal nobody else handled still ends the
 program as it would have (the exit status is that of the signal). Nothing is installed on import; `close` puts back
-what was there. Only signals named in `signals` are touched, so faulthandler keeps its own.
+what was there. Only study named in `study` are touched, so faulthandler keeps its own.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TOLD = (Exception, KeyboardInterrupt)  # a SystemExit is a program that ends as 
 class CrashWriter:
     """Use as a context manager around the training, or call `install` and `close`."""
 
-    def __init__(self, recorder: Recorder, *, signals: Iterable[int] = (signal.SIGTERM,)) -> None:
+    def __init__(self, recorder: Recorder, *, study: Iterable[int] = (signal.SIGTERM,)) -> None:
         self.recorder = recorder
-        self.signals = tuple(signals)
+        self.study = tuple(study)
         self._before: dict[int, Any] = {}
         self._hook: Any = None
         self._mine: Any = None
@@ -44,7 +44,7 @@ class CrashWriter:
         self._hook, self._mine = sys.excepthook, self._uncaught
         sys.excepthook = self._mine
         if threading.current_thread() is threading.main_thread():  # Python allows handlers there only
-            for number in self.signals:
+            for number in self.study:
                 before = signal.getsignal(number)
                 if before is not None:  # None: set outside of Python, which cannot be chained
                     self._before[number] = before

@@ -1,5 +1,6 @@
 """What the guard writes: a journal of lines, each on the disk before it counts, and checkpoints that are whole or not
-there. A disk that is full or read-only is told once; after that the guard keeps to memory and training goes on.
+there. A disk that is full or read-only is told once; then the guard keeps to memory, training goes on, and the disk is
+tried again now and then: what was to be said meanwhile is written when it takes it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ import hashlib
 import json
 import logging
 import os
+import shutil
+import socket
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,41 +25,72 @@ from wheeltapper.guard.snapshot import unsound
 
 log = logging.getLogger("wheeltapper.guard")
 
+HOST = socket.gethostname().replace("/", "_")
 JOURNAL = "guard.jsonl"
+UNSAID = 1000  # lines kept in memory while the disk takes none
+PAUSE = 60.0  # seconds before a disk that failed is tried again: a quota is raised in minutes, a mount comes back
 KEEP = 2  # checkpoints on disk: the newest, and one in case it dies with the disk block it is on
 
 
 class Journal:
-    """Lines in run_dir/guard.jsonl (guard.rankN.jsonl on other ranks). `lost` says why nothing more is written."""
+    """Lines in run_dir/guard.jsonl (guard.rankN.jsonl on other ranks). `lost` says why nothing is written at present."""
 
     def __init__(self, folder: Path | None, rank: int = 0) -> None:
         self.folder, self.lost = folder, None if folder is not None else "no run_dir"
         self.path = folder / (JOURNAL if rank == 0 else f"guard.rank{rank}.jsonl") if folder is not None else None
         self.earlier = list(read(self.path)) if self.path is not None else []
         self._rank = rank
+        self._unsaid: deque[str] = deque(maxlen=UNSAID)  # lines that the disk did not take
+        self._lock = threading.Lock()
+        self._told = False
+        self._again = 0.0  # when the disk is tried next, on the monotonic clock
+        if folder is not None:
+            clear_parts(folder)
 
     def write(self, event: str, **facts: Any) -> None:
-        if self.lost is not None or self.path is None:
+        with self._lock:  # a checkpoint is written in a thread of its own
+            self._write(event, facts)
+
+    def _write(self, event: str, facts: Mapping[str, Any]) -> None:
+        if self.path is None:
             return
-        line = json.dumps({"event": event, "time": time.time(), **facts}, default=str, allow_nan=True) + "\n"
+        self._unsaid.append(json.dumps({"event": event, "time": time.time(), **facts}, default=str, allow_nan=True))
+        if not self.usable():
+            return
         with self.kept("the journal"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(self.path, "ab") as file:
+                before = file.tell()
                 # A line that a crash cut short stays a line of its own.
-                if file.tell() and not ends_with_newline(self.path):
-                    line = "\n" + line
-                file.write(line.encode())
-                file.flush()
-                os.fsync(file.fileno())
+                start = "\n" if before and not ends_with_newline(self.path) else ""
+                try:
+                    file.write((start + "".join(f"{line}\n" for line in self._unsaid)).encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        file.truncate(before)  # else they would stand there twice when they are written again
+                    raise
+            self._unsaid.clear()
+            if self.lost is not None:
+                self.lost = None
+                log.warning("%s takes writing again", self.folder)
+
+    def usable(self) -> bool:
+        """Whether to write: the disk takes it, or it is time to try again."""
+        return self.path is not None and (self.lost is None or time.monotonic() >= self._again)
 
     @contextlib.contextmanager
     def kept(self, what: str) -> Iterator[None]:
-        """An OSError inside is told once and ends all writing."""
+        """An error of the disk inside is told once; then nothing is written for a while."""
         try:
             yield
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # torch tells a full disk by a RuntimeError
             self.lost = f"{what}: {error}"
-            log.warning("cannot write to %s (%s); training goes on, the guard keeps to memory", self.folder, error)
+            self._again = time.monotonic() + PAUSE
+            if not self._told:
+                log.warning("cannot write to %s (%s); training goes on, the guard keeps to memory", self.folder, error)
+            self._told = True
 
     def used(self) -> int:
         """Recoveries that earlier processes of this run have made."""
@@ -89,7 +125,7 @@ def save(state: Mapping[str, Any], folder: Path, rank: int, kind: str = "good") 
     folder.mkdir(parents=True, exist_ok=True)
     step = int(state["step"])
     name = f"{kind}-{step:08d}" + (f".rank{rank}" if rank else "") + ".pt"
-    part = folder / f".{name}.{os.getpid()}.part"
+    part = folder / f".{name}.{HOST}-{os.getpid()}.part"
     try:
         with open(part, "wb") as file:
             torch.save(dict(state), file)
@@ -155,11 +191,33 @@ def prune(folder: Path, rank: int) -> None:
     """Keep the newest KEEP good checkpoints of this rank and clear what a killed process left."""
     tail = f".rank{rank}.pt" if rank else ".pt"
     mine = [p for p in folder.glob("good-*" + tail) if rank or ".rank" not in p.name]
-    # A part an hour old is no longer being written, by whatever process on whatever machine.
-    dead = [p for p in folder.glob(".*.part") if time.time() - p.stat().st_mtime > 3600]
-    for old in sorted(mine)[:-KEEP] + dead:
+    for old in sorted(mine)[:-KEEP]:
         with contextlib.suppress(OSError):
             old.unlink()
+    clear_parts(folder)
+
+
+def clear_parts(folder: Path) -> None:
+    """Throw away what killed processes left half-written: at once if the process was on this machine and is gone, after
+    an hour whatever it was."""
+    with contextlib.suppress(OSError):
+        for part in [*folder.glob(".*.part"), *folder.glob(".incident-*")]:
+            with contextlib.suppress(OSError):
+                if _gone(part.name) or time.time() - part.stat().st_mtime > 3600:
+                    shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+
+def _gone(name: str) -> bool:
+    host, _, pid = name.removesuffix(".part").rpartition("-")
+    if not host.endswith(f".{HOST}") or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def sha256(path: Path) -> str:

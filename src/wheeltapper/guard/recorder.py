@@ -29,6 +29,7 @@ from typing import Any
 import torch
 
 from wheeltapper.guard import rng
+from wheeltapper.guard.disk import HOST
 from wheeltapper.guard.record import Incident, StepRecord, TensorRecord
 
 log = logging.getLogger("wheeltapper.guard")
@@ -94,20 +95,21 @@ class Recorder:
             if len(self.written) >= FOLDERS:
                 return None
             place = self._free(name)
-            half = place.with_name(f".{place.name}.{os.getpid()}")
+            half = place.with_name(f".{place.name}.{HOST}-{os.getpid()}")
             try:
                 half.mkdir(parents=True)
                 notes = self._fill(half, incident)
                 _write_json(half / "incident.json", self._page(incident, notes))
                 half.rename(place)
-            except OSError:
+            except BaseException:
                 shutil.rmtree(half, ignore_errors=True)
                 raise
-        except OSError as error:
+        except Exception as error:  # a full disk, in torch's words too; a page that somebody damaged: training goes on
             if not self._failed:
                 log.warning("the incident of step %d could not be written: %s", incident.step, error)
             self._failed = True
             return None
+        self._failed = False  # the next failure is told again
         self.written.append(place)
         return place
 

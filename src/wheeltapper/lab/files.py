@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from wheeltapper.sources._crc32c import crc32c, masked
+from wheeltapper.reading._crc32c import crc32c, masked
 
 
 def varint(value: int) -> bytes:

@@ -1,165 +1,202 @@
-"""The weights of evidence, measured on runs whose truth is known.
+"""Fit the tables of the judge on runs of known truth, and say how right they are on runs they were not fitted on.
 
-Maximum likelihood of the true cause under the very formula that ranks causes (diagnosis/rank.py), with each factor held
-near 1 by a normal prior in the logarithm, so that a cause seen twice keeps the judgement of its author. A run whose true
-cause is no candidate teaches how much "something else" should hold. Tested on other systems than it was fitted on (leave
-one system out), beside judgement alone.
+Counts are counted. What is fitted beside them is one weight for each observation, between 0 and 1.2: it corrects for
+observations that say the same. The weights maximise the likelihood of the truth (healthy, or the true cause), each run testifying
+against tables from which it was taken out; a normal prior holds them near one half.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from wheeltapper.api import audited, read
-from wheeltapper.causes._weights import CERTAIN, Weights
-from wheeltapper.diagnosis.diagnose import ask_run, candidates_of
-from wheeltapper.diagnosis.rank import Candidate, ill_signs_of, probabilities, score
-from wheeltapper.errors import InputError, WheeltapperError
-from wheeltapper.lab.score import LESSER
-from wheeltapper.lab.truth import Truth, load_all
+from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores
+from wheeltapper.judge.tables import (
+    HEALTHY,
+    SOMETHING_ELSE,
+    Pointers,
+    States,
+    Tables,
+    counted,
+    declared_causes,
+    hypotheses,
+    is_setting,
+    log_ratios,
+    state_count,
+)
+from wheeltapper.lab.labelled import Labelled
+from wheeltapper.reading.record import Floats
 
-LEAST = 4  # runs in which a cause and group must have been seen for a factor of its own
-SPREAD = 0.35  # of the logarithm of a factor: most judgements are right within a factor of e^0.35 either way
-STEPS, RATE = 1500, 0.03
+MIDDLE, HOLD, TOP = 0.5, 10.0, 1.2  # of the weights: where the prior holds them, how firmly, and their largest value
+STEPS = 100
+LN2 = math.log(2)
+FOLDS = 7
+
+
+def count(runs: Sequence[Labelled]) -> Tables:
+    """The tables as counted, all weights alike."""
+    healthy: dict[str, Counter[int]] = defaultdict(Counter)
+    ill: dict[str, Counter[int]] = defaultdict(Counter)
+    by_cause: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+    named: Counter[tuple[str, str]] = Counter()
+    for run in runs:
+        for id_, state in run.states.items():
+            (ill if run.ill else healthy)[id_][state] += 1
+            if run.ill and not run.confounded:
+                by_cause[id_][run.cause][state] += 1
+        for cause, grade in run.pointers:
+            named[grade, "false" if not run.ill else "hit" if cause in (run.cause, *run.also) else "miss"] += 1
+
+    def listed(counter: Counter[int], id_: str) -> list[int]:
+        return [counter[s] for s in range(state_count(id_))]
+
+    states = {
+        id_: States(
+            listed(healthy[id_], id_), listed(ill[id_], id_), {c: listed(n, id_) for c, n in sorted(by_cause[id_].items())}, MIDDLE
+        )
+        for id_ in sorted({*healthy, *ill})
+    }
+    looked = Counter(run.ill for run in runs if run.looked)
+    causes = Counter(run.cause for run in runs if run.ill and not run.confounded)
+    pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in ("proof", "hint", "note")}
+    total = Counter(run.ill for run in runs)
+    return Tables(states, dict(sorted(causes.items())), pointers, looked[True], looked[False], total[False], total[True])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The runs as numbers: log likelihood ratios by run, hypothesis and observation."""
+
+    ratios: Any  # single precision: it is large
+    fixed: Floats  # by run and hypothesis: the prior and what code and settings say
+    truth: Floats
+    names: tuple[str, ...]
+
+
+def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
+    """Each run against tables from which it was taken out."""
+    declared = declared_causes()
+    ids = tuple(declared)
+    own = tuple(sorted({c for run in runs for c, _ in run.pointers if c not in declared} | {run.cause for run in runs if run.ill and run.cause not in declared}))
+    hyp = hypotheses(held, ids, own)
+    names = tuple(held.states)
+    rows_of = {c: i for i, c in enumerate(ids)}
+    by_id = {id_: counted(held, id_, ids) for id_ in names}
+    known: dict[tuple[str, str | None, int], Floats] = {}
+    ratios = np.zeros((len(runs), len(hyp.ids), len(names)), dtype=np.float32)
+    fixed = np.tile(hyp.prior, (len(runs), 1))
+    truth = np.zeros(len(runs), dtype=int)
+    for r, run in enumerate(runs):
+        true = run.cause if run.ill else None
+        truth[r] = 0 if true is None else hyp.ids.index(true) if true in hyp.ids else len(hyp.ids) - 1
+        for k, id_ in enumerate(names):
+            state = run.states.get(id_)
+            if state is None:
+                continue
+            key = (id_, true, state)
+            if key not in known:
+                row = None if true is None else rows_of.get(true, -1)
+                known[key] = log_ratios(by_id[id_], (row, state))[:, state]
+            column = known[key]
+            ratios[r, : len(ids) + 1, k] = column[:-1]
+            ratios[r, -1, k] = 0.0 if is_setting(id_) else column[-1]
+        for cause, grade in run.pointers:
+            hit, miss = pointer_bits(held, grade)  # type: ignore[arg-type]
+            fixed[r, 1:] += min(0.0, miss) * LN2
+            fixed[r, hyp.ids.index(cause)] += (min(hit, STRONGEST) - min(0.0, miss)) * LN2
+    return Problem(ratios, fixed, truth, names)
+
+
+def weights_of(problem: Problem) -> dict[str, float]:
+    """One weight for each observation, by projected gradient descent with momentum (the problem is smooth and convex enough)."""
+    ratios, fixed, truth = problem.ratios, problem.fixed, problem.truth
+    n, rows = len(truth), np.arange(len(truth))
+    healthy = truth == 0
+    flat = ratios.reshape(-1, ratios.shape[2])
+    w = np.full(len(problem.names), MIDDLE)
+    mean, square = np.zeros_like(w), np.zeros_like(w)
+    for step in range(1, STEPS + 1):
+        z = (flat @ w.astype(np.float32)).reshape(fixed.shape) + fixed
+        z -= z.max(axis=1, keepdims=True)
+        p = np.exp(z)
+        p /= p.sum(axis=1, keepdims=True)
+        gradient = p.copy()
+        gradient[rows, truth] -= 1
+        ill = p.copy()
+        ill[:, 0] = 0
+        ill /= np.maximum(ill.sum(axis=1, keepdims=True), 1e-12)
+        toward = np.where(healthy[:, None], np.eye(p.shape[1])[0], ill)  # healthy or not counts as much as which cause
+        gradient += p - toward
+        slope = gradient.astype(np.float32).ravel() @ flat / n + HOLD / n * (w - MIDDLE)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
+        update = mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+        w = np.clip(w - 0.03 * update * (1 - step / (STEPS + 1)), 0.0, TOP)
+    return dict(zip(problem.names, (float(x) for x in w), strict=True))
+
+
+def fit(runs: Sequence[Labelled]) -> Tables:
+    """Counts and weights, not yet calibrated."""
+    held = count(runs)
+    weights = weights_of(pose(runs, held))
+    states = {id_: msgspec.structs.replace(s, weight=round(weights[id_], 3)) for id_, s in held.states.items()}
+    return msgspec.structs.replace(held, states=states)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One ill run: its candidates with their evidence, and which of them is true."""
+class Judged:
+    """One run as judged by tables that had not seen it."""
 
-    system: str
-    candidates: tuple[Candidate, ...]  # with their evidence as the causes judge it
-    ill: tuple[str, ...]  # the signs to be explained
-    right: tuple[bool, ...]  # of each candidate; none: "something else" is true
-
-
-def collect(out: Path) -> list[Item]:
-    """What would be weighed in every harmed run of a labelled set that is called ill, unfitted."""
-    items = [found for truth in load_all(out) if _counts(truth) for found in _item(truth, out)]
-    if not items:
-        raise InputError(f"{out} holds no ill lab runs", do=f"Make some with: wheeltapper lab corpus -o {out}")
-    return items
+    run: Labelled
+    log_odds: float
+    causes: tuple[str, ...]  # most probable first
 
 
-def _counts(truth: Truth) -> bool:
-    return truth.kind == "fault" and truth.manifested is not False and truth.harm not in LESSER
-
-
-def _item(truth: Truth, out: Path) -> list[Item]:
-    try:
-        runs = read(out / "runs" / truth.run)
-    except WheeltapperError:
-        return []
-    run = max(runs, key=lambda r: len(r.series))
-    case = ask_run(run, audit=audited(run)).case
-    ill = ill_signs_of(case.findings)
-    if not ill:
-        return []
-    found, _ = candidates_of(case, ill, Weights())
-    held = tuple(candidate for _, candidate in found.values())
-    true = {truth.cause, *truth.also}
-    return [Item(truth.system, held, tuple(ill), tuple(c.id in true for c in held))]
-
-
-def fit(items: Sequence[Item]) -> Weights:
-    """Adam on the negative log-likelihood; the problem is small and smooth."""
-    seen = Counter((c.id, e.group) for item in items for c in item.candidates for e in c.evidence)
-    keys = [key for key, n in seen.items() if n >= LEAST and key[1] not in CERTAIN]
-    index = {key: 1 + k for k, key in enumerate(keys)}
-    theta = np.zeros(1 + len(keys))  # "something else", then log factors
-    first, second = np.zeros_like(theta), np.zeros_like(theta)
-    for step in range(1, STEPS + 1):
-        slope = _slope(items, theta, index)
-        first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope**2
-        theta -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-9)
-    return _weights(theta, index)
-
-
-def _weights(theta: Any, index: dict[tuple[str, str], int]) -> Weights:
-    factors: dict[str, dict[str, float]] = {}
-    for (cause, group), k in sorted(index.items()):
-        factors.setdefault(cause, {})[group] = round(math.exp(theta[k]), 3)
-    return Weights(round(float(theta[0]), 3), factors=factors)
-
-
-def _slope(items: Sequence[Item], theta: Any, index: dict[tuple[str, str], int]) -> Any:
-    """Gradient of the loss per run plus that of the prior on the parameters."""
-    slope = theta / SPREAD**2
-    slope[0] = theta[0] / 4  # "something else": within two bits of none
-    judged = Weights()  # a lab run has one fault, so how rare two are (unexplained) cannot be learned here
-    for item in items:
-        bits = np.array([score(replace(c, evidence=()), item.ill, judged) for c in item.candidates])
-        parts: list[list[tuple[int, float]]] = []  # of each candidate: the factors at work, and what each adds
-        for n, candidate in enumerate(item.candidates):
-            own = []
-            for e in candidate.evidence:
-                k = index.get((candidate.id, e.group))
-                worth = e.bits * math.exp(theta[k]) if k is not None else e.bits
-                bits[n] += worth
-                own += [(k, worth)] if k is not None else []
-            parts.append(own)
-        z = np.append(bits, theta[0])
-        p = np.exp2(z - z.max())
-        p /= p.sum()
-        right = np.array([*item.right, not any(item.right)])
-        pull = p - np.where(right, p, 0.0) / max(p[right].sum(), 1e-12)  # d loss / d bits, up to ln 2
-        for n, own in enumerate(parts):
-            for k, worth in own:
-                slope[k] += pull[n] * worth
-        slope[0] += pull[-1]
-    return slope
-
-
-def shares(item: Item, by: Weights) -> tuple[list[float], float]:
-    """The probability of each candidate and of "something else"."""
-    again = [
-        replace(c, evidence=tuple(replace(e, bits=e.bits * by.of(c.id, e.group)) for e in c.evidence))
-        for c in item.candidates
-    ]
-    found, other = probabilities(again, item.ill, by)
-    return [found[c.id] for c in item.candidates], other
-
-
-def judge(items: Sequence[Item], by: Weights) -> dict[str, float]:
-    """How good weights are on ill runs: bits lost per run, the true cause first, and by how much "said" misses "right"."""
-    loss, hits, said = 0.0, 0, 0.0
-    off = []
-    for item in items:
-        p, other = shares(item, by)
-        true = sum(v for v, right in zip(p, item.right, strict=True) if right) if any(item.right) else other
-        loss -= math.log2(max(true, 1e-9))
-        best = int(np.argmax(p)) if p else -1
-        hit = best >= 0 and item.right[best]
-        hits += hit
-        said += p[best] if best >= 0 else 0.0
-        off.append((p[best] if best >= 0 else 0.0, float(hit)))
-    n = max(1, len(items))
-    return {"runs": len(items), "bits": loss / n, "first": hits / n, "said": said / n, "off": calibration_error(off)}
-
-
-def calibration_error(pairs: Sequence[tuple[float, float]]) -> float:
-    """Mean distance between what is said and what is right over fifths of equal size."""
-    ordered = sorted(pairs)
-    parts = [part for part in np.array_split(np.array(ordered), min(5, len(ordered))) if len(part)] if ordered else []
-    return float(sum(len(part) * abs(part[:, 0].mean() - part[:, 1].mean()) for part in parts) / max(1, len(ordered)))
-
-
-def leave_one_out(items: Sequence[Item]) -> dict[str, tuple[dict[str, float], dict[str, float]]]:
-    """For each system: judgement alone, and weights fitted on the other systems, both on its runs."""
-    out = {}
-    for name in sorted({item.system for item in items}):
-        own, rest = [i for i in items if i.system == name], [i for i in items if i.system != name]
-        if rest:
-            out[name] = (judge(own, Weights()), judge(own, fit(rest)))
+def judge_with(held: Tables, runs: Sequence[Labelled]) -> list[Judged]:
+    """Runs as these tables judge them."""
+    out = []
+    known: dict[str, Floats] = {}
+    for run in runs:
+        found = scores(held, run.states, run.pointers, known)  # type: ignore[arg-type]
+        order = [found.ids[i] for i in np.argsort(-found.ranking) if found.ids[i] not in (HEALTHY, SOMETHING_ELSE)]
+        out.append(Judged(run, log_odds(found.illness), tuple(order[:5])))
     return out
 
 
-def as_json(by: Weights, made: dict[str, Any]) -> dict[str, Any]:
-    return {"made": made, "other": by.other, "factors": by.factors}
+def left_out(runs: Sequence[Labelled], by: Callable[[Labelled], str], folds: int = FOLDS) -> list[Judged]:
+    """Every run judged by tables fitted without its group (family, format, ...)."""
+    groups = sorted({by(run) for run in runs})
+    fold = {g: int(i) % folds for g, i in zip(groups, np.random.default_rng(1).permutation(len(groups)), strict=True)}
+    out: list[Judged] = []
+    for k in range(min(folds, len(groups))):
+        rest = [run for run in runs if fold[by(run)] != k]
+        out += judge_with(fit(rest), [run for run in runs if fold[by(run)] == k])
+    return out
+
+
+def calibrate(held: Tables, judged: Sequence[Judged]) -> Tables:
+    """Log odds to probabilities: a logistic curve with two slopes, fitted on left-out runs at the base rate of the tables."""
+    z = np.asarray([j.log_odds for j in judged])
+    ill = np.asarray([j.run.ill for j in judged], dtype=float)
+    worth = np.where(ill > 0, held.base_rate / ill.mean(), (1 - held.base_rate) / (1 - ill.mean()))
+    middle = float(np.median(z[ill > 0]))
+    basis = np.column_stack([np.ones_like(z), np.minimum(z, middle), np.maximum(z - middle, 0.0)])
+    found = np.asarray([0.0, 1.0, 1.0])
+    for _ in range(50):  # Newton's method
+        p = 1 / (1 + np.exp(-np.clip(basis @ found, -30, 30)))
+        hessian = (basis * (worth * p * (1 - p))[:, None]).T @ basis + 1e-3 * np.eye(3)
+        found = found - np.linalg.solve(hessian, basis.T @ (worth * (p - ill)))
+        found[1:] = np.maximum(found[1:], 0.05)
+    spots = np.unique(np.round(np.concatenate([np.linspace(-8, 12, 41), [middle]]), 2))
+    at = np.column_stack([np.ones_like(spots), np.minimum(spots, middle), np.maximum(spots - middle, 0.0)]) @ found
+    knots = [(float(x), round(float(1 / (1 + math.exp(-y))), 4)) for x, y in zip(spots, np.clip(at, -7, 7), strict=True)]
+    return msgspec.structs.replace(held, calibration=knots)
+
+
+def p_ill(held: Tables, judged: Judged) -> float:
+    return calibrated(judged.log_odds, held.calibration)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheeltapper.api import diagnose
-from wheeltapper.diagnosis.model import SOMETHING_ELSE
 from wheeltapper.errors import InputError, WheeltapperError
+from wheeltapper.judge.model import SOMETHING_ELSE
 from wheeltapper.lab.faults import find
 from wheeltapper.lab.truth import Truth, load_all
 from wheeltapper.report.html import page
 from wheeltapper.report.spark import spark
 from wheeltapper.report.view import RunView, view_of
-from wheeltapper.signals import Signals
+from wheeltapper.study import Study
 
 TITLE = """\
 # Gallery of faults
@@ -68,7 +68,7 @@ def row(truth: Truth, out: Path) -> str:
         said = max(diagnose(out / "runs" / truth.run), key=lambda d: len(d.run.series))
     except WheeltapperError:
         return f"| **{truth.fault}**: {what} | | {truth.cause or 'none'} | {truth.measured} | cannot be read | |"
-    train, score = said.run.series.get("train/loss"), Signals(said.run).maybe("main_metric")
+    train, score = said.run.series.get("train/loss"), Study(said.run).maybe("main_metric")
     curves = "<br>".join(f"`{spark(s.values, 20)}` {s.name}" for s in (train, score) if s is not None and len(s) > 1)
     first = next((c for c in said.causes if c.id != SOMETHING_ELSE), None)
     verdict = said.verdict + (f"; {first.id} {first.probability:.0%}" if first is not None else "")

@@ -17,12 +17,12 @@ from statistics import median
 from typing import Any, cast
 
 from wheeltapper.api import diagnose
-from wheeltapper.causes import causes
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.lab.truth import Truth, load_all
+from wheeltapper.reading.record import ClockName
+from wheeltapper.rules.causes import causes
 from wheeltapper.run.onsets import began
-from wheeltapper.sources.record import ClockName
 
 LESSER = ("time", "memory", "after")
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01)
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def noticed(self) -> bool:
-        explains = {sign for cause in causes() if self.truth.cause == cause.ID for sign in cause.EXPLAINS}
+        explains = {sign for cause in causes() if self.truth.cause == cause.id for sign in cause.explains}
         return self.verdict == "ill" or bool(explains & set(self.noted))
 
     def rank(self) -> int | None:

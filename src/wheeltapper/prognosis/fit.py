@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 
 # k of each family: exponents of a power law; rates of an exponential, per length of the record.
 EXPONENTS = np.linspace(0.1, 1.5, 15)

@@ -16,10 +16,10 @@ import numpy as np
 
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.fit import Fit, fits
+from wheeltapper.reading.record import Floats
 from wheeltapper.run.model import Series
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import badness, noise_of
-from wheeltapper.sources.record import Floats
+from wheeltapper.study import Study
+from wheeltapper.study.statistics import badness, noise_of
 
 FEWEST = 10  # evaluations after the warm-up (PRG-05)
 CUTS = (0.5, 0.6, 0.7, 0.8)  # of the past: where the backtest stands
@@ -91,13 +91,13 @@ def _percent(chance: float) -> str:
 
 
 def forecast(
-    signals: Signals, findings: tuple[Finding, ...] = (), *, series: Series | None = None
+    study: Study, findings: tuple[Finding, ...] = (), *, series: Series | None = None
 ) -> Forecast | Unknown:
     """`series`, else the main validation score (else its loss, else the training loss), to the planned end."""
     series = series or next(
         (
             s
-            for s in (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss"))
+            for s in (study.maybe("main_metric"), study.maybe("val_loss"), study.maybe("train_loss"))
             if s is not None
         ),
         None,
@@ -106,14 +106,14 @@ def forecast(
         return Unknown("no score with a direction is logged", ("a score on held-out data",))
     if any(f.severity == "ill" for f in findings):
         return Unknown("the run is ill: its past is no guide to its future", ("a mended run",))
-    progress = signals.get("progress")
+    progress = study.get("progress")
     if progress.total is None or progress.clock is None:
         return Unknown("the planned length is not known", ("total steps or epochs",))
     track = series.on(progress.clock)
     if track is None:
         return Unknown(f"{series.name} is not placed on the clock of the plan ({progress.clock})", (progress.clock,))
     good = series.finite & np.isfinite(track)
-    refusal, start, left = _refuse(signals, track[good])
+    refusal, start, left = _refuse(study, track[good])
     if refusal:
         return Unknown(refusal, ())
     x, bad = track[good], badness(series.values[good], series.better)
@@ -121,17 +121,17 @@ def forecast(
     x, bad = x[keep], bad[keep]
     if len(x) < FEWEST:
         return Unknown(f"{len(x)} evaluations after the warm-up; ten are the least", ("more evaluations",))
-    return _forecast(series, x, bad, float(progress.total), progress.clock, signals, left)
+    return _forecast(series, x, bad, float(progress.total), progress.clock, study, left)
 
 
-def _refuse(signals: Signals, at: Floats) -> tuple[str, float, float]:
+def _refuse(study: Study, at: Floats) -> tuple[str, float, float]:
     """Why no extrapolation may be made; the position from which the curve may be fitted; the share of the rate that is
     left to decay (0: it does not decay)."""
-    run = signals.run
+    run = study.run
     if any(s.kind == "resume" for s in run.segments):
         return "the run was resumed: the curve before is not the curve after", 0.0, 0.0
-    shape = signals.maybe("lr_shape")
-    if (shape is None or shape.kind == "constant") and len(at) and _cut_ahead(signals, float(at[-1])):
+    shape = study.maybe("lr_shape")
+    if (shape is None or shape.kind == "constant") and len(at) and _cut_ahead(study, float(at[-1])):
         return "the plan cuts the learning rate ahead, and that moves the curve", 0.0, 0.0
     if shape is None:
         return "", float(at[0]) if len(at) else 0.0, 0.0
@@ -149,9 +149,9 @@ def _refuse(signals: Signals, at: Floats) -> tuple[str, float, float]:
     return "", start, left
 
 
-def _cut_ahead(signals: Signals, now: float) -> bool:
+def _cut_ahead(study: Study, now: float) -> bool:
     """Whether the settings plan less than half of the present rate before the end: a log of a level rate cannot show it."""
-    plan, progress = signals.maybe("lr_plan"), signals.get("progress")
+    plan, progress = study.maybe("lr_plan"), study.get("progress")
     if plan is None or {"steps": "step", "epochs": "epoch"}.get(plan.unit) != progress.clock:
         return False
     ahead = plan.lr()[min(int(now), plan.n) :]
@@ -160,7 +160,7 @@ def _cut_ahead(signals: Signals, now: float) -> bool:
 
 
 def _forecast(
-    series: Series, x: Floats, bad: Floats, total: float, clock: str, signals: Signals, left: float
+    series: Series, x: Floats, bad: Floats, total: float, clock: str, study: Study, left: float
 ) -> Forecast | Unknown:
     span = float(x[-1] - x[0])
     now = (x - x[0]) / span
@@ -194,7 +194,7 @@ def _forecast(
         assumes.append(f"the plan goes to {total:g}; a forecast beyond {end:g} would be longer than the record")
     return Forecast(
         series=series.name, clock=clock, at=tuple(ahead.tolist()), low=low, middle=tuple(badness(middle, series.better).tolist()), high=high,
-        family=fit.family, backtest=miss, noise=sigma, assumes=tuple(assumes), seconds_left=_seconds(signals, total), better=series.better,
+        family=fit.family, backtest=miss, noise=sigma, assumes=tuple(assumes), seconds_left=_seconds(study, total), better=series.better,
     )  # fmt: skip
 
 
@@ -226,10 +226,10 @@ def _backtest(family: str, now: Floats, bad: Floats) -> float | None:
     return max(misses) if misses else None
 
 
-def _seconds(signals: Signals, total: float) -> float | None:
+def _seconds(study: Study, total: float) -> float | None:
     """Time left at the pace of the last half of the record, from wall clocks that are logged."""
-    progress = signals.get("progress")
-    for series in signals.run.series.values():
+    progress = study.get("progress")
+    for series in study.run.series.values():
         seconds, track = series.clocks.get("second"), series.on(progress.clock)
         if seconds is None or track is None or len(series) < 4:
             continue

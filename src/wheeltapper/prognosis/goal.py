@@ -11,8 +11,8 @@ from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding, Unknown
 from wheeltapper.prognosis.forecast import Forecast, forecast
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import badness
+from wheeltapper.study import Study
+from wheeltapper.study.statistics import badness
 
 # A single evaluation passes a target by luck; the median of five in a row does not.
 ROWS = 5
@@ -39,9 +39,9 @@ def goal_of(text: str) -> Goal:
     raise InputError(f"{text!r} is no target.", do="Write it as NAME=VALUE, for example val/accuracy=0.8.")
 
 
-def toward(signals: Signals, findings: tuple[Finding, ...], goal: Goal) -> Forecast | Unknown:
+def toward(study: Study, findings: tuple[Finding, ...], goal: Goal) -> Forecast | Unknown:
     """The forecast of the goal's series with the chance to reach it by the planned end; or why there is none."""
-    run = signals.run
+    run = study.run
     series = run.series_named(goal.name)
     if series is None:
         return Unknown(f"no series is called {goal.name}; there are: {_scores(run)}", (goal.name,))
@@ -55,11 +55,11 @@ def toward(signals: Signals, findings: tuple[Finding, ...], goal: Goal) -> Forec
             f"{series.name} has reached {goal.value:g} already, at {series.clock} {met:,.10g} (median of {ROWS} evaluations)"
         )
     best = float(badness(np.array([level.min()]), series.better)[0]) if len(level) else float("nan")
-    if signals.get("progress").state == "finished":
+    if study.get("progress").state == "finished":
         return Unknown(
             f"the run is over, and {series.name} did not reach {goal.value:g} (its best level is {best:.4g})"
         )
-    told = forecast(signals, findings, series=series)
+    told = forecast(study, findings, series=series)
     if isinstance(told, Unknown):
         return Unknown(f"{told.why} ({series.name} is at {best:.4g} at best, the target is {goal.value:g})", told.needs)
     return replace(told, target=goal.value, chance_of_target=told.chance(goal.value, told.at[-1]))

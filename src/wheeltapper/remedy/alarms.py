@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from wheeltapper.reading.record import Ints
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
 from wheeltapper.remedy.expect import Next
 from wheeltapper.remedy.options import Onset
 from wheeltapper.remedy.plan import Band, Warn
 from wheeltapper.run.model import Series
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import badness, noise_of, running_median
-from wheeltapper.sources.record import Ints
+from wheeltapper.study.statistics import badness, noise_of, running_median
 
 SMOOTH = 5  # rows: one lucky batch does not make a best
 
@@ -21,7 +20,7 @@ SMOOTH = 5  # rows: one lucky batch does not make a best
 def warnings(following: Next, expected: Sequence[Band]) -> tuple[Warn, ...]:
     """Thresholds that ask for a look at once. None of them lies inside what is expected."""
     out = []
-    for series in judged(following.run):
+    for series in judged(following.study):
         if series.quantity == "loss" and series.split == "train":
             reason = "a loss that is not finite does not come back by itself"
             out.append(Warn(series.name, reason, not_finite=True))
@@ -60,8 +59,8 @@ def _worse(following: Next, series: Series) -> Iterator[Warn]:
 
 
 def _norm(following: Next) -> Iterator[Warn]:
-    signals, onset = Signals(following.run), following.onset
-    norm, loss = signals.maybe("grad_norm"), signals.maybe("train_loss")
+    study, onset = following.study, following.onset
+    norm, loss = study.maybe("grad_norm"), study.maybe("train_loss")
     track = norm.on(onset.clock) if norm is not None and onset.clock else None
     if norm is None or track is None or onset.at is None:
         return

@@ -14,13 +14,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from wheeltapper.config.write import replace_bytes
 from wheeltapper.errors import InputError
+from wheeltapper.limits import is_plain_file
 from wheeltapper.remedy.draft import run_hash
 from wheeltapper.remedy.followup import Followup
 from wheeltapper.remedy.plan import Plan
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.run.model import Run
+from wheeltapper.settings.locked import locked
+from wheeltapper.settings.write import replace_bytes
 
 NAME = "case.json"
 MOST_BYTES = 50_000_000
@@ -115,6 +117,8 @@ def load_case(path: str | Path) -> CaseFile:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise InputError("this is no case file: it is far too long.", where=str(file))
+        if not is_plain_file(file):
+            raise InputError("this is no case file: a pipe, a socket or a device is not opened.", where=str(file))
         data = file.read_bytes()
     except OSError as error:
         raise InputError(
@@ -151,7 +155,13 @@ def cases_of(run: Run) -> list[Path]:
 
 
 def add_attempt(path: Path, attempt: Attempt, name: str) -> CaseFile:
-    """Add one attempt to the case (begin it, where there is none). The same attempt twice in a row is one."""
+    """Add one attempt to the case (begin it, where there is none). The same attempt twice in a row is one. Processes that
+    add at the same time take turns, so that none of them writes over what another added."""
+    with locked(path.parent):
+        return _add(path, attempt, name)
+
+
+def _add(path: Path, attempt: Attempt, name: str) -> CaseFile:
     page = path.with_name("case.md")
     if page.exists() and not path.exists():
         raise InputError("a case.md lies here without its case.json, so it is not ours to write over.", where=str(page))

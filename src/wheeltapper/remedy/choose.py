@@ -14,18 +14,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from wheeltapper.causes import causes
-from wheeltapper.config.edited import same
-from wheeltapper.config.knobs import Knobs
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause
-from wheeltapper.diagnosis.wording import leading
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit, Finding, Place, Remedy
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis, RankedCause
+from wheeltapper.judge.wording import leading
 from wheeltapper.remedy.loads import edit_run, load_test
+from wheeltapper.remedy.named import named_cause
 from wheeltapper.remedy.pins import pins
 from wheeltapper.remedy.plan import How
-from wheeltapper.signals import Signals
-from wheeltapper.signs import signs
+from wheeltapper.remedy.studied import study_of
+from wheeltapper.rules.causes import causes
+from wheeltapper.rules.signs import signs
+from wheeltapper.settings.edited import same
+from wheeltapper.settings.knobs import Knobs
 
 # Above this a suspected cause is treated: of 14 lab runs whose first cause had 0.6 or more, it was right in 10 (LOG.md,
 # 2026-11-16), and a wrong edit costs one run, which refutes it.
@@ -113,6 +114,9 @@ def choose(
     """
     book = _Book(diagnosis, pins(keep, diagnosis), confirmed)
     ranked = [c for c in diagnosis.causes if c.id != SOMETHING_ELSE]
+    if wanted is not None and wanted not in {c.id for c in ranked}:
+        found = named_cause(diagnosis, wanted)
+        ranked += [] if found is None else [found]
     if wanted is not None and wanted not in {c.id for c in ranked}:
         raise InputError(
             f"--try {wanted}: this cause is not among those of the run.",
@@ -229,7 +233,7 @@ def _is_defect(finding: Finding) -> bool:
 
 @cache
 def signs_known() -> frozenset[str]:
-    return frozenset(sign.ID for sign in signs())
+    return frozenset(sign.id for sign in signs())
 
 
 def _defect(finding: Finding) -> Treatment:
@@ -251,7 +255,7 @@ class _Book:
         self.diagnosis = diagnosis
         self.confirmed = confirmed
         self.pinned = pinned
-        self.knobs: Knobs | None = Signals(diagnosis.run).maybe("knobs")
+        self.knobs: Knobs | None = study_of(diagnosis).maybe("knobs")
         self.evaluation = sum(c.probability for c in diagnosis.causes if areas().get(c.id) == "evaluation")
         self.unread = [f for f in diagnosis.findings if f.id in UNREAD]
         self.deaf = [(f, pattern) for f in diagnosis.findings for pattern in DEAF.get(f.id, ())]
@@ -312,4 +316,4 @@ def _words(edits: Sequence[Edit]) -> str:
 @cache
 def areas() -> dict[str, str]:
     """The area of each cause."""
-    return {cause.ID: cause.AREA for cause in causes()}
+    return {cause.id: cause.area for cause in causes()}

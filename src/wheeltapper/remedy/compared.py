@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats
 from wheeltapper.remedy.plan import Level, Rates
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import noise_of
-from wheeltapper.sources.record import Floats
+from wheeltapper.study import Study
+from wheeltapper.study.statistics import noise_of
 
 SPREAD = 3.0  # sigmas: a level that differs by less may be the same one
 # A part of the level: logs print three digits or so, and a score that is constant has no noise to go by.
@@ -43,11 +43,10 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def judged(run: Run) -> list[Series]:
+def judged(study: Study) -> list[Series]:
     """The main score, the validation loss and the training loss: what a reader watches, what matters most first."""
-    signals = Signals(run)
-    found = (signals.maybe("main_metric"), signals.maybe("val_loss"), signals.maybe("train_loss"))
-    kept = {s.name: s for s in found if s is not None and s.better in ("up", "down") and s.name in run.series}
+    found = (study.maybe("main_metric"), study.maybe("val_loss"), study.maybe("train_loss"))
+    kept = {s.name: s for s in found if s is not None and s.better in ("up", "down") and s.name in study.run.series}
     return list(kept.values())
 
 
@@ -62,11 +61,12 @@ def level_of(series: Series) -> Level | None:
     return Level(series.name, series.clock, end, rounded(value), rounded(noise), series.better)
 
 
-def levels_of(run: Run, also: Sequence[str | None] = ()) -> tuple[Level, ...]:
+def levels_of(study: Study, also: Sequence[str | None] = ()) -> tuple[Level, ...]:
     """Where what a reader watches ended, and the series named in `also`."""
-    named = [run.series[name] for name in also if name is not None and name in run.series]
-    kept = {series.name: series for series in (*judged(run), *named)}
-    return tuple(level for series in kept.values() if (level := level_of(series)) is not None)
+    series = study.run.series
+    named = [series[name] for name in also if name is not None and name in series]
+    kept = {s.name: s for s in (*judged(study), *named)}
+    return tuple(level for s in kept.values() if (level := level_of(s)) is not None)
 
 
 def _end(values: Floats) -> float:
@@ -77,9 +77,9 @@ RATE = ("optimizer.lr", "schedule.")  # what the logged learning rate follows
 AS_THEN = 0.01  # a learning rate this near to the old one is the old one: logs print two or three digits
 
 
-def rates_of(run: Run, knobs: Sequence[str]) -> Rates | None:
+def rates_of(study: Study, knobs: Sequence[str]) -> Rates | None:
     """The rate that a run logged, where an edit is to change it: the first rows, and some over the whole length."""
-    series: Series | None = Signals(run).maybe("lr")
+    series: Series | None = study.maybe("lr")
     if series is None or not any(knob.startswith(RATE) for knob in knobs):
         return None
     good = np.flatnonzero(series.finite & np.isfinite(series.at))

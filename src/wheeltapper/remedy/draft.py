@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from wheeltapper.config.edited import Edited
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
-from wheeltapper.diagnosis.wording import share
 from wheeltapper.finding import Place
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis
+from wheeltapper.judge.wording import share
 from wheeltapper.remedy.alarms import warnings
 from wheeltapper.remedy.choose import Choice, Treatment
 from wheeltapper.remedy.compared import levels_of, rates_of
 from wheeltapper.remedy.expect import Next, bands, log_gap, signs_then
 from wheeltapper.remedy.plan import Issue, Monitor, Plan, PlannedEdit, Question, Resume, Rule, Source
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.model import Run
-from wheeltapper.signals import Signals
+from wheeltapper.settings.edited import Edited
+from wheeltapper.study import Study
 
 
 def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
@@ -44,16 +45,16 @@ def draft(following: Next, edited: Sequence[Edited], made: str) -> Plan:
         issues=issues,
         levels=tuple(
             level
-            for level in levels_of(diagnosis.run, [sign.series for issue in issues for sign in issue.signs])
+            for level in levels_of(study_of(diagnosis), [sign.series for issue in issues for sign in issue.signs])
             if following.comparable(diagnosis.run.series[level.series])
         ),
-        rates=rates_of(diagnosis.run, [e.knob for e in option.edits]),
+        rates=rates_of(study_of(diagnosis), [e.knob for e in option.edits]),
         expected=expected,
         warnings=warnings(following, expected) if option.letter != "A" else (),
         contingencies=_rules(following, issues),
         monitoring=_monitoring(following),
         questions=_questions(diagnosis, choice),
-        settings=settings_of(diagnosis.run),
+        settings=settings_of(study_of(diagnosis)),
         configs=tuple(file_names(edited).values()),
     )  # fmt: skip
 
@@ -121,8 +122,8 @@ def _rules(following: Next, issues: Sequence[Issue]) -> tuple[Rule, ...]:
 
 def _monitoring(following: Next) -> tuple[Monitor, ...]:
     """How often to look: the run's own evaluations, closely until the old onset is passed."""
-    signals = Signals(following.run)
-    series = signals.maybe("main_metric") or signals.maybe("val_loss") or signals.maybe("train_loss")
+    study = following.study
+    series = study.maybe("main_metric") or study.maybe("val_loss") or study.maybe("train_loss")
     if series is None or len(series) < 2 or following.option.letter == "A":
         return ()
     gap, onset = log_gap(series), following.onset
@@ -173,9 +174,9 @@ def file_names(edited: Sequence[Edited]) -> dict[str, str]:
 IDLE = ("resume.", "checkpoint.", "log.", "logging.", "eval.", "data.workers", "model.compile", "finetune.")
 
 
-def settings_of(run: Run) -> dict[str, Any]:
+def settings_of(study: Study) -> dict[str, Any]:
     """The settings that a run declares and that bear on what it learns."""
-    knobs = Signals(run).maybe("knobs")
+    knobs = study.maybe("knobs")
     declared = [] if knobs is None else knobs.declared()
     plain = (bool, int, float, str)
     return {

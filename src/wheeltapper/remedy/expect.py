@@ -14,23 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from wheeltapper.config.knobs import Knobs
-from wheeltapper.config.tree import ConfigTree
-from wheeltapper.diagnosis.best import worthless
-from wheeltapper.diagnosis.model import Diagnosis
-from wheeltapper.diagnosis.schedule import in_ticks
 from wheeltapper.finding import Edit, Finding, Unknown
+from wheeltapper.judge.best import worthless
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.judge.schedule import in_ticks
+from wheeltapper.reading.record import ClockName
 from wheeltapper.remedy.choose import Choice, areas
 from wheeltapper.remedy.compared import FEWEST, SPREAD, judged, rounded
 from wheeltapper.remedy.options import Onset, Option, clock_named, onset_of, planned_total
 from wheeltapper.remedy.plan import Band, SignThen
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.model import Run, Series
 from wheeltapper.run.onsets import from_start
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import badness, noise_of
+from wheeltapper.settings.knobs import Knobs
+from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.simulate.plan import Plan as LrPlan
 from wheeltapper.simulate.plan_from_knobs import planned_lr
-from wheeltapper.sources.record import ClockName
+from wheeltapper.study import Study
+from wheeltapper.study.statistics import badness, noise_of
 
 SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.95)  # of the plan: where the learning rate is looked at
 ROUNDED = 0.01  # logs print two or three digits of a rate
@@ -59,6 +60,10 @@ class Next:
     @property
     def run(self) -> Run:
         return self.diagnosis.run
+
+    @property
+    def study(self) -> Study:
+        return study_of(self.diagnosis)
 
     @property
     def slower(self) -> float:
@@ -97,7 +102,7 @@ class Next:
 
     def judged(self) -> list[Series]:
         """What a reader watches, as far as the old values count."""
-        return [series for series in judged(self.run) if self.comparable(series)]
+        return [series for series in judged(self.study) if self.comparable(series)]
 
 
 def _number(value: Any) -> bool:
@@ -165,8 +170,8 @@ def bands(following: Next) -> tuple[Band, ...]:
 
 def _rate(following: Next) -> Iterator[Band]:
     """The learning rate as the corrected settings plan it, where the old log followed its own plan."""
-    signals = Signals(following.run)
-    match, series = signals.maybe("lr_match"), signals.maybe("lr")
+    study = following.study
+    match, series = study.maybe("lr_match"), study.maybe("lr")
     if match is None or series is None or match.verdict != "matches" or following.knobs is None:
         return
     plan = _new_rate(following)
@@ -198,7 +203,7 @@ def _rate(following: Next) -> Iterator[Band]:
 def _warmed(following: Next) -> Iterator[Band]:
     """Where a schedule is computed in code: the end of the new warm-up, as the old log rose towards its own."""
     edit = next((e for e in following.choice.edits if e.knob == "schedule.warmup"), None)
-    series = Signals(following.run).maybe("lr")
+    series = following.study.maybe("lr")
     told = None if following.knobs is None else following.knobs.value("optimizer.lr")
     if edit is None or series is None or not (_number(edit.old) and _number(edit.new) and _number(told)):
         return
@@ -257,7 +262,7 @@ def _healthy(following: Next) -> Iterator[Band]:
     if onset.at is None or onset.clock is None:
         return
     broke = onset.at * following.slower
-    tracks = [track for series in judged(following.run) if (track := series.on(onset.clock)) is not None]
+    tracks = [track for series in judged(following.study) if (track := series.on(onset.clock)) is not None]
     # The next run is as long as planned, or as the old one was; what lies beyond would never be seen.
     end = following.total_on(onset.clock) or max((float(np.nanmax(t)) for t in tracks), default=0.0)
     at = min(float(np.ceil(broke * 1.25)), end)

@@ -7,14 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wheeltapper.config.edit import editable
-from wheeltapper.config.edited import Edited
-from wheeltapper.config.parse import parse_text
-from wheeltapper.config.tree import ConfigTree
-from wheeltapper.diagnosis.model import Diagnosis
-from wheeltapper.diagnosis.wording import share
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
+from wheeltapper.judge.evidence import pointers_of
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.judge.wording import share
 from wheeltapper.remedy.choose import Choice, choose, signs_known, written_lines
 from wheeltapper.remedy.draft import draft
 from wheeltapper.remedy.expect import Next, with_edits
@@ -23,8 +20,12 @@ from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
 from wheeltapper.remedy.options import Option, options_of, unloadable
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.plan import Plan
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.model import Run
-from wheeltapper.signals import Signals
+from wheeltapper.settings.edit import editable
+from wheeltapper.settings.edited import Edited
+from wheeltapper.settings.parse import parse_text
+from wheeltapper.settings.tree import ConfigTree
 
 MOST_BESIDE = 6  # lines of what is proved besides; `check` has them all
 # ready: files can be written. nothing: the run is sound. code: no setting mends it, lines of code do.
@@ -83,10 +84,10 @@ def make_fix(
         notes = (*_hints(choice, options), *beside(diagnosis, choice))
         return Fix(diagnosis, state, headline, choice, options, notes=notes)
     chosen = next(o for o in options if o.letter == letter)
-    edited, by_hand = _edited(diagnosis.run, chosen)
+    edited, by_hand = _edited(diagnosis, chosen)
     following = Next(
         diagnosis, choice, chosen,
-        with_edits(Signals(diagnosis.run).maybe("knobs"), chosen.edits), corrected(diagnosis.run, edited),
+        with_edits(study_of(diagnosis).maybe("knobs"), chosen.edits), corrected(diagnosis.run, edited),
     )  # fmt: skip
     if letter == "A":
         state, headline = "ready", f"{chosen.title}: {chosen.checkpoint}; the run itself is not mended by that"
@@ -146,9 +147,10 @@ def _other_config(diagnosis: Diagnosis, edits: Sequence[Edit]) -> tuple[str, ...
 def beside(diagnosis: Diagnosis, choice: Choice) -> tuple[str, ...]:
     """What settings or code prove besides what is treated: not what made the run ill, and still not as declared.
 
-    Lines that a treatment names already are left out.
+    What a treatment names already is left out; another defect of the same line is not.
     """
     told = {str(place) for t in choice.treatments for place in t.places}
+    treated = {t.cause for t in choice.treatments}
     damaged = unloadable(diagnosis)  # the headline says so, and what follows in that file follows from it
     out = []
     for f in diagnosis.findings:
@@ -160,7 +162,7 @@ def beside(diagnosis: Diagnosis, choice: Choice) -> tuple[str, ...]:
             and f.grade == "is"
             and f.id not in signs_known()
             and lines
-            and str(lines[0]) not in told
+            and not (str(lines[0]) in told and any(p.cause in treated for p in pointers_of([f])))
         ):
             out.append(f"Also proved: {f.summary.rstrip('.')} ({lines[0]})")
     more = len(out) - MOST_BESIDE
@@ -212,12 +214,13 @@ def _letter(wanted: Letter | None, options: Sequence[Option], state: State) -> L
     return "B" if by["B"].possible or state == "code" else None
 
 
-def _edited(run: Run, option: Option) -> tuple[tuple[Edited, ...], tuple[str, ...]]:
+def _edited(diagnosis: Diagnosis, option: Option) -> tuple[tuple[Edited, ...], tuple[str, ...]]:
     """The corrected texts; for a resume the checkpoint is named in them where the framework has a key for it."""
     if not option.edits:
         return (), ()
+    run = diagnosis.run
     if option.letter == "C" and option.checkpoint is not None:
-        now = Signals(run).maybe("knobs")
+        now = study_of(diagnosis).maybe("knobs")
         # In full: the next run is started elsewhere than here.
         there = os.path.abspath(option.checkpoint)
         resume = Edit("resume.from", None if now is None else now.value("resume.from"), there)

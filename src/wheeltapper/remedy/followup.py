@@ -13,18 +13,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wheeltapper.config.edit import editable
-from wheeltapper.config.edited import same
-from wheeltapper.config.knobs import KNOBS
-from wheeltapper.diagnosis.model import Diagnosis, Verdict
 from wheeltapper.finding import Finding
+from wheeltapper.judge.model import Diagnosis, Verdict
 from wheeltapper.remedy.compared import RATE, Compared, compare, rate_as_then, than
 from wheeltapper.remedy.draft import run_hash, settings_of
 from wheeltapper.remedy.plan import Issue, Plan, PlannedEdit, SignThen
 from wheeltapper.remedy.promises import PromiseCheck, promise, resumed, rung
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.model import Run
 from wheeltapper.run.onsets import from_start, moved
-from wheeltapper.signals import Signals
+from wheeltapper.settings.edit import editable
+from wheeltapper.settings.edited import same
+from wheeltapper.settings.knobs import KNOBS
+from wheeltapper.study import Study
 
 Status = Literal["FIXED", "PARTIAL", "OPEN", "REFUTED", "NOT YET"]
 # An onset within a quarter of the old one is the same place: seeds and logging intervals move it that much.
@@ -94,9 +95,9 @@ class Followup:
 
 def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     """The new run, diagnosed, against the plan."""
-    run = diagnosis.run
+    run, study = diagnosis.run, study_of(diagnosis)
     stale = run_hash(run) == plan.source.hash
-    edits = tuple(_edit(run, e) for e in plan.edits)
+    edits = tuple(_edit(study, e) for e in plan.edits)
     ended = diagnosis.progress.state == "finished"
     promises = () if stale else (*resumed(run, plan), *(promise(run, band, ended) for band in plan.expected))
     seen = _Seen(diagnosis, plan, edits, compare(run, plan.levels), promises)
@@ -108,7 +109,7 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
         for f in diagnosis.findings
         if f.severity == "ill" and (f.id, f.series) not in then and not _kin(f, then)
     )
-    also = _also(run, plan)
+    also = _also(study, plan)
     if also:
         told = f"; {len(also)} other setting{'s' if len(also) > 1 else ''} changed too, so it is not proved which one did it"
         issues = tuple(replace(i, why=i.why + told) if i.status in ("FIXED", "PARTIAL") else i for i in issues)
@@ -118,9 +119,9 @@ def follow_up(diagnosis: Diagnosis, plan: Plan) -> Followup:
     )
 
 
-def _also(run: Run, plan: Plan) -> tuple[str, ...]:
+def _also(study: Study, plan: Plan) -> tuple[str, ...]:
     """Settings that differ from the old run's and that no edit of the plan changes."""
-    now, planned = settings_of(run), {e.knob for e in plan.edits}
+    now, planned = settings_of(study), {e.knob for e in plan.edits}
     return tuple(
         f"{knob}: {old} → {now[knob]}"
         for knob, old in plan.settings.items()
@@ -133,10 +134,10 @@ def _kin(finding: Finding, then: set[tuple[str, str | None]]) -> bool:
     return any(finding.id == sign for sign, _ in then)
 
 
-def _edit(run: Run, edit: PlannedEdit) -> EditCheck:
+def _edit(study: Study, edit: PlannedEdit) -> EditCheck:
     if edit.knob not in KNOBS:
-        return _key_edit(run, edit)
-    knobs = Signals(run).maybe("knobs")
+        return _key_edit(study.run, edit)
+    knobs = study.maybe("knobs")
     known = None if knobs is None else knobs.get(edit.knob)
     if known is None:
         return EditCheck(edit.knob, edit.new, None, None)

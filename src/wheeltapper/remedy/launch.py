@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from wheeltapper.config.edited import Edited
 from wheeltapper.run.model import Run
+from wheeltapper.settings.edited import Edited
 
 _STARTS = re.compile(r"(^|\s)(python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun|uv|poetry)\s")
 

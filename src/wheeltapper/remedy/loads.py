@@ -16,18 +16,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from wheeltapper.code.options import Option, literal
-from wheeltapper.code.program import argument
-from wheeltapper.code.reading import Code, read_code
-from wheeltapper.config.check import check_config
-from wheeltapper.config.edit import editable, plan_edits
-from wheeltapper.config.edited import Edited, differing
-from wheeltapper.config.knobs import Knobs, read_knobs
-from wheeltapper.config.parse import format_of, parse_text
-from wheeltapper.config.tree import ConfigTree, Leaf
-from wheeltapper.config.units import Scale
 from wheeltapper.finding import Edit
+from wheeltapper.program.options import Option, literal
+from wheeltapper.program.program import argument
+from wheeltapper.program.reading import Code, read_code
 from wheeltapper.run.model import Run
+from wheeltapper.settings.check import check_config
+from wheeltapper.settings.edit import editable, plan_edits
+from wheeltapper.settings.edited import Edited, differing
+from wheeltapper.settings.knobs import Knobs, read_knobs
+from wheeltapper.settings.parse import format_of, parse_text
+from wheeltapper.settings.tree import ConfigTree, Leaf
+from wheeltapper.settings.units import Scale
 
 TIMEOUT = 60.0  # seconds for a framework's own loader; importing one takes up to 20 on a cold disk
 

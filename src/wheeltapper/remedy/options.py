@@ -14,17 +14,17 @@ from statistics import NormalDist
 import numpy as np
 
 from wheeltapper.audit.length import length_of
-from wheeltapper.diagnosis.model import BestCheckpoint, Diagnosis
-from wheeltapper.diagnosis.wording import share
 from wheeltapper.finding import Edit, Finding
+from wheeltapper.judge.model import BestCheckpoint, Diagnosis
+from wheeltapper.judge.wording import share
+from wheeltapper.reading.record import CLOCKS, ClockName, Floats
 from wheeltapper.remedy.choose import Choice, Treatment, areas
 from wheeltapper.remedy.pace import Pace, hours_words, pace_of
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.resumes import resume_test
+from wheeltapper.remedy.studied import study_of
 from wheeltapper.run.model import Checkpoint, Run
 from wheeltapper.run.onsets import began, from_start, position, sound_until
-from wheeltapper.signals import Signals
-from wheeltapper.sources.record import CLOCKS, ClockName, Floats
 
 # Causes that spoil the averaged weights and leave the raw ones alone.
 AVERAGE = ("ema-horizon-too-long", "ema-low-precision", "ema-buffers-stale", "resume-lost-ema")
@@ -271,7 +271,7 @@ def planned_total(diagnosis: Diagnosis) -> float | None:
     progress = diagnosis.progress
     if progress.clock != "step" or not any(f.id == "run-shorter-than-declared" for f in diagnosis.findings):
         return progress.total
-    knobs = Signals(diagnosis.run).maybe("knobs")
+    knobs = study_of(diagnosis).maybe("knobs")
     if knobs is None:
         return progress.total
     length = length_of(knobs, diagnosis.run.facts)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wheeltapper.reading.record import ClockName
 from wheeltapper.run.model import Run
-from wheeltapper.sources.record import ClockName
 
 FEWEST = 3  # intervals: fewer make no pace
 PAUSE = 20.0  # times the median interval: longer is a pause (queue, restart), not work

@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 
-from wheeltapper.config.dialects.generic import meaning_of
-from wheeltapper.config.knobs import KNOBS, KnobValue
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
-from wheeltapper.signals import Signals
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.remedy.studied import study_of
+from wheeltapper.settings.dialects.generic import meaning_of
+from wheeltapper.settings.knobs import KNOBS, KnobValue
 
 # Areas whose name means nothing else: "gradient-clip" is about the clip, "loss-foo" may be about anything.
 OWN_WORDS = ("clip.", "ema.", "schedule.", "curriculum.", "amp.", "augment.")
@@ -19,7 +19,7 @@ OWN_WORDS = ("clip.", "ema.", "schedule.", "curriculum.", "amp.", "augment.")
 def pins(keep: Sequence[str], diagnosis: Diagnosis) -> tuple[str, ...]:
     """The knobs that stay, named by id, by last part, by area ("schedule"), by the user's own config key, or as programs
     usually call them ("learning-rate", "gradient-clip"). Dashes, dots and underscores are one."""
-    knobs: Mapping[str, KnobValue] = Signals(diagnosis.run).maybe("knobs") or {}
+    knobs: Mapping[str, KnobValue] = study_of(diagnosis).maybe("knobs") or {}
     keys = [leaf.path for tree in diagnosis.run.configs for leaf in tree.leaves]
     out: list[str] = []
     for name in keep:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from wheeltapper.sources.record import ClockName
+from wheeltapper.reading.record import ClockName
 
 Option = Literal["A", "B", "C"]
 # apply: in the corrected config. try: in it as well, and a trial must decide. code: lines that a person must

@@ -16,8 +16,9 @@ import msgspec
 import yaml
 
 from wheeltapper.errors import InputError
+from wheeltapper.limits import is_plain_file
+from wheeltapper.reading.record import CLOCKS
 from wheeltapper.remedy.plan import Plan
-from wheeltapper.sources.record import CLOCKS
 
 VERSION = 1
 PLAN = "plan.yaml"
@@ -108,6 +109,8 @@ def load_plan(path: str | Path) -> Plan:
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise InputError("this is no plan: it is far too long.", where=where)
+        if Path(path).exists() and not is_plain_file(Path(path)):
+            raise InputError("this is no plan: a pipe, a socket or a device is not opened.", where=where)
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(

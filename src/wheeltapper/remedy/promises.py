@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats, Ints
 from wheeltapper.remedy.plan import Band, Plan, Warn
 from wheeltapper.run.model import Run, Series
-from wheeltapper.sources.record import Floats, Ints
 
 CLOSE = 0.05  # of the way so far: so short a stretch of a learning curve is nearly straight, and its median its middle
 Kept = Literal["kept", "broken", "not yet", "cannot look"]

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from wheeltapper.code.reading import Code, read_code
-from wheeltapper.config.knobs import Knobs, read_knobs
 from wheeltapper.finding import Edit
+from wheeltapper.program.reading import Code, read_code
 from wheeltapper.remedy.loads import Check
 from wheeltapper.run.model import Checkpoint, Run
+from wheeltapper.settings.knobs import Knobs, read_knobs
 
 # Which saved state brings back the old value of a knob.
 RESTORED = (

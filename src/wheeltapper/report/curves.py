@@ -13,14 +13,14 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from wheeltapper.diagnosis.compare import MACHINE
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
+from wheeltapper.judge.compare import MACHINE
+from wheeltapper.judge.model import Diagnosis
 from wheeltapper.prognosis.forecast import Forecast
+from wheeltapper.reading.record import ClockName
 from wheeltapper.report.spark import wants_log
 from wheeltapper.report.text import clean
 from wheeltapper.run.model import Run, Series
-from wheeltapper.sources.record import ClockName
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Role = Literal["train", "val", "test", "other", "dead", "lr", "plan"]

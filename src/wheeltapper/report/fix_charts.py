@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wheeltapper.diagnosis.model import Diagnosis
+from wheeltapper.judge.model import Diagnosis
 from wheeltapper.remedy.plan import Band, Plan
 from wheeltapper.report.curves import Chart, Gate, charts_of
 from wheeltapper.report.text import clean, num, position

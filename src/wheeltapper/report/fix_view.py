@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wheeltapper.diagnosis.model import Verdict
+from wheeltapper.judge.model import Verdict
 from wheeltapper.remedy.case_file import Attempt, CaseFile
 from wheeltapper.remedy.choose import Treatment
 from wheeltapper.remedy.draft import file_names

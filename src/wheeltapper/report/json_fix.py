@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from wheeltapper.diagnosis.model import Verdict
+from wheeltapper.judge.model import Verdict
 from wheeltapper.remedy.case_file import Attempt, CaseFile
 from wheeltapper.remedy.fix import Fix, State
 from wheeltapper.remedy.followup import Followup, Status

@@ -15,18 +15,18 @@ import msgspec
 import numpy as np
 
 from wheeltapper.audit.model import AuditReport
-from wheeltapper.config.tree import ConfigTree
-from wheeltapper.diagnosis.compare import Comparison
-from wheeltapper.diagnosis.model import Diagnosis, RankedCause
-from wheeltapper.diagnosis.schedule import Schedule
 from wheeltapper.finding import Finding, Place, Remedy, Unknown
+from wheeltapper.judge.compare import Comparison
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis, RankedCause
+from wheeltapper.judge.schedule import Schedule
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.pages import pages
 from wheeltapper.run.model import Run, Series
+from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.simulate.plan import Plan
 
 # Raised by one in its first part when a field goes or changes its meaning; in its second when one is added.
-VERSION = "1.0"
+VERSION = "2.0"
 DIAGNOSIS = "wheeltapper/diagnosis"
 SHOW = "wheeltapper/show"
 COMPARE = "wheeltapper/compare"
@@ -174,6 +174,9 @@ def _diagnosis(d: Diagnosis) -> dict[str, Any]:
         "root": d.run.root,
         "formats": d.run.formats,
         "verdict": d.verdict,
+        "p_ill": round(d.p_ill, 4),
+        "trouble": d.trouble,
+        "suspicion": next((c.id for c in d.causes if c.id != SOMETHING_ELSE), None),
         "headline": d.headline,
         "why": d.why,
         "todo": d.todo,
@@ -186,6 +189,11 @@ def _diagnosis(d: Diagnosis) -> dict[str, Any]:
         },
         "validity": [{"series": v.series, "valid": v.valid, "why": v.why, "baseline": v.baseline} for v in d.validity],
         "signs": [_sign(f) for f in d.findings],
+        "observations": [
+            {"id": s.id, "value": s.value, "state": s.state, "inside": s.inside, "text": s.text, "series": s.series}
+            for s in d.seen
+            if s.value is not None
+        ],
         "clear": [{"id": name, "why": answer.why} for name, answer in d.clears],
         "unknown": [{"id": name, "why": answer.why, "needs": answer.needs} for name, answer in d.unknowns],
         "causes": [_cause(c) for c in d.causes],

@@ -30,17 +30,24 @@ def render(views: Sequence[RunView]) -> str:
     if len(views) > 1:
         parts.append("| verdict | run | |\n| --- | --- | --- |")
         parts[0] += "".join(
-            f"\n| {SIGNS[v.verdict]} {v.verdict_words} | {esc(v.name)} | {esc(v.headline)} |" for v in views
+            f"\n| {SIGNS[v.verdict]} {v.verdict_words} {esc(v.chance)} | {esc(v.name)} | {esc(v.headline)} |"
+            for v in views
         )
     parts += [_run(view) for view in views]
     return "\n\n".join(parts) + "\n"
 
 
 def _run(view: RunView) -> str:
-    parts = [f"### {SIGNS[view.verdict]} {view.verdict_words}: {esc(view.name)}", f"**{esc(view.headline)}**"]
+    parts = [
+        f"### {SIGNS[view.verdict]} {view.verdict_words} {esc(view.chance)}: {esc(view.name)}",
+        f"**{esc(view.headline)}**",
+    ]
     under = " · ".join(esc(part) for part in (view.progress, view.formats) if part)
     if under:
         parts.append(f"<sub>{under}</sub>")
+    if view.suspicion is not None:
+        why = f": {esc(view.suspicion.why)}" if view.suspicion.why else ""
+        parts.append(f"**Leading suspicion:** {esc(view.suspicion.value)}{why}")
     if view.why:
         parts.append(_bullets(view.why))
     if view.todo:
@@ -57,8 +64,8 @@ def _run(view: RunView) -> str:
     if view.causes:
         parts.append("#### Causes, by probability\n\n" + "\n\n".join(_cause(c) for c in view.causes))
     tables = (
-        ("Can the numbers be believed?", view.validity, False),
-        ("Suspected, and not the cause", view.ruled_out, True),
+        ("Are the numbers reliable?", view.validity, False),
+        ("Ruled out", view.ruled_out, True),
         ("Looks odd, is normal here", view.expected, True),
         ("What to collect next, most decisive first", view.missing, False),
     )
@@ -84,9 +91,10 @@ def _cause(cause: CauseView) -> str:
     if cause.summary:
         lines.append(esc(cause.summary))
     items = []
-    for e in cause.evidence:
-        places = ", ".join(code(p) for p in e.places)
-        items.append(f"- {e.bits} bits: {esc(e.text)}{' (' + places + ')' if places else ''}")
+    for words, told in cause.speaks:
+        for e in told:
+            places = ", ".join(code(p) for p in e.places)
+            items.append(f"- {words} it, {e.bits} bits: {esc(e.text)}{' (' + places + ')' if places else ''}")
     for remedy in cause.remedies:
         edits = "".join(f" {code(edit)}" for edit in remedy.edits)
         then = f" Then: {esc(remedy.predicts)}." if remedy.predicts else ""
@@ -113,8 +121,11 @@ def _folded(view: RunView) -> list[str]:
     if view.facts:
         rows = "".join(f"\n| {esc(f.name)} | {esc(f.value)} | {esc(f.why)} |" for f in view.facts)
         parts.append(_fold("Facts", f"| fact | value | known from |\n| --- | --- | --- |{rows}"))
-    if view.unknown or view.looked:
-        lines = [f"{plural(view.looked, 'sign')} looked for and not there."] if view.looked else []
+    if view.outside:
+        parts.append(_fold("Numbers outside their healthy band", _rows(view.outside, False)))
+    if view.unknown or view.looked or view.inside:
+        lines = [f"{plural(view.inside, 'number')} inside the healthy band."] if view.inside else []
+        lines += [f"{plural(view.looked, 'sign')} looked for and not there."] if view.looked else []
         lines += [f"- could not look for {esc(u.name)}: {esc(u.why)}" for u in view.unknown]
         parts.append(_fold("What was looked for", "\n".join(lines)))
     if view.notes:

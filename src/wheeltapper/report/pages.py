@@ -1,4 +1,4 @@
-"""The page of every sign, cause and code check, from the docstring of its one file.
+"""The page of every observation, sign, cause and code check, from the docstring of its one file.
 
 A page is a title and named sections. `wheeltapper explain`, the HTML report and docs/ all show these pages, so
 there is no second text to keep equal.
@@ -11,22 +11,33 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
 import wheeltapper
+from wheeltapper.observations import Observation, observations
+from wheeltapper.rules.causes import Cause, causes
 
-Kind = Literal["sign", "cause", "check"]
-# Where the pages of a kind lie; a module with an ID and a docstring is a page.
+Kind = Literal["observation", "sign", "cause", "check"]
+# Where the pages of a kind lie; a module with an ID and a docstring is a page. An observation is called as its file is.
 PACKAGES: dict[Kind, str] = {
-    "sign": "wheeltapper.signs",
-    "cause": "wheeltapper.causes",
-    "check": "wheeltapper.code.checks",
+    "observation": "wheeltapper.observations",
+    "sign": "wheeltapper.rules.signs",
+    "cause": "wheeltapper.rules.causes",
+    "check": "wheeltapper.program.checks",
 }
-FOLDERS: dict[Kind, str] = {"sign": "signs", "cause": "causes", "check": "checks"}
+FOLDERS: dict[Kind, str] = {"observation": "observations", "sign": "signs", "cause": "causes", "check": "checks"}
+SAID = {
+    "low": "below its healthy band",
+    "high": "above its healthy band",
+    "out": "outside its healthy band",
+    "in": "inside its healthy band",
+    "seen": "seen",
+    "clear": "looked for and not there",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,44 @@ def pages() -> tuple[Page, ...]:
 
 
 def pages_of(kind: Kind) -> Iterator[Page]:
+    """The pages of one kind; those of observations and causes end with what the judge takes from their data."""
+    if kind == "observation":
+        data = {observation.id: _states(observation) for observation in observations()}
+    else:
+        data = {cause.id: _counts(cause) for cause in causes()} if kind == "cause" else {}
+    for page in _written(kind):
+        told = data.get(page.id)
+        yield replace(page, sections=(*page.sections, ("What the judge takes from it", told))) if told else page
+
+
+def _states(observation: Observation) -> str:
+    """The states of an observation and which of them are healthy."""
+    low, high = observation.band
+    healthy = " and ".join(
+        words for words in ("" if low is None else f"from {low:g}", "" if high is None else f"below {high:g}") if words
+    )
+    lines = [
+        f"- Kind of trouble: {observation.about}.",
+        f"- Cut into states at {', '.join(f'{edge:g}' for edge in observation.edges)}; bits are fitted for each.",
+        f"- Healthy {healthy}." if healthy else "- No value is unhealthy by itself.",
+    ]
+    lines += ["- A run in the lowest state is never called sound."] if observation.needed else []
+    lines += [] if observation.live else ["- Not asked while the run grows."]
+    return "\n".join(lines)
+
+
+def _counts(cause: Cause) -> str:
+    """What a cause declares: what it shows, what excludes it, what proves it."""
+    lines = [f"- Kind of trouble: {cause.about}."]
+    for title, said in (("Shows", cause.shows), ("Excluded by", cause.forbids)):
+        if said:
+            lines.append(f"- {title}: {'; '.join(f'{id_} {SAID[word]}' for id_, word in said.items())}.")
+    if cause.proved_by:
+        lines.append(f"- Findings of settings and code that speak for it: {', '.join(cause.proved_by)}.")
+    return "\n".join(lines)
+
+
+def _written(kind: Kind) -> Iterator[Page]:
     root = Path(wheeltapper.__file__).resolve().parent
     if kind == "check":
         # What is found in configurations has no module of its own; its pages are files.
@@ -79,7 +128,8 @@ def pages_of(kind: Kind) -> Iterator[Page]:
                 file.stem, kind, file.read_text(encoding="utf-8"), f"src/wheeltapper/audit/pages/{file.name}"
             )
     for module in _modules(PACKAGES[kind]):
-        ident = getattr(module, "ID", None)
+        own = module.__name__.rpartition(".")[2].replace("_", "-") if kind == "observation" else None
+        ident = getattr(module, "ID", own)
         if ident is None or not module.__doc__ or module.__file__ is None:
             continue
         source = Path(module.__file__).resolve().relative_to(root).as_posix()

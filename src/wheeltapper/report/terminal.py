@@ -20,12 +20,13 @@ from rich.table import Table
 from rich.text import Text
 
 from wheeltapper.report.text import plural
-from wheeltapper.report.view import CauseView, CurveLine, RemedyView, Row, RunView, SignView
+from wheeltapper.report.view import CauseView, CurveLine, EvidenceView, RemedyView, Row, RunView, SignView
 
 STYLE = {"sound": "bold green", "ill": "bold red", "cannot-tell": "bold yellow"}
 SIGNS = {"sound": "✓", "ill": "✗", "cannot-tell": "?"}
 SEVERITY = {"ill": ("✗", "red"), "watch": ("!", "yellow"), "note": ("·", "dim")}
-MOST_EVIDENCE = 6
+MOST_EVIDENCE = 4  # for a cause, and as many against it
+MOST_REASONS = 12
 MOST_NOTES = 12
 NARROW = 64  # columns: a name, a curve and its numbers need that many
 MOST_FULL = 3  # above this many runs, one line each
@@ -67,6 +68,8 @@ def print_diagnoses(views: Sequence[RunView], out: Console, *, brief: bool = Fal
         put(out, Text(""), first_screen(view))
         if not brief:
             put(out, detail(view))
+            # The report is longer than a screen: what was asked stands where the reader looks first, at its end.
+            put(out, Text(""), Text.assemble(_verdict(view), "  ", (view.headline, "bold")))
 
 
 def _many(views: Sequence[RunView]) -> RenderableType:
@@ -88,7 +91,7 @@ _COUNT_WORDS = {"ill": "ill", "cannot-tell": "cannot tell", "sound": "sound"}
 
 
 def _verdict(view: RunView) -> Text:
-    return Text(f"{SIGNS[view.verdict]} {view.verdict_words.upper()}", style=STYLE[view.verdict])
+    return Text(f"{SIGNS[view.verdict]} {view.verdict_words.upper()}  {view.chance}", style=STYLE[view.verdict])
 
 
 def first_screen(view: RunView) -> RenderableType:
@@ -97,6 +100,9 @@ def first_screen(view: RunView) -> RenderableType:
     if under:
         parts.append(Text(under, style="dim"))
     parts += [Text(""), Text(view.headline, style="bold")]
+    if view.suspicion is not None:
+        parts += [_heading("Leading suspicion"), indented(Text(view.suspicion.value))]
+        parts += [indented(Text(view.suspicion.why, style="dim"))] if view.suspicion.why else []
     if view.why:
         parts += [_heading(view.why_words), _bullets(view.why)]
     if view.todo:
@@ -152,9 +158,9 @@ def detail(view: RunView) -> RenderableType:
     if view.causes:
         parts += [heading_rule("Causes, by probability"), *(_cause(cause) for cause in view.causes)]
     if view.validity:
-        parts += [heading_rule("Can the numbers be believed?"), _rows(view.validity)]
+        parts += [heading_rule("Are the numbers reliable?"), _rows(view.validity)]
     if view.ruled_out:
-        parts += [heading_rule("Suspected, and not the cause"), _rows(view.ruled_out, named_by_value=True)]
+        parts += [heading_rule("Ruled out"), _rows(view.ruled_out, named_by_value=True)]
     if view.expected:
         parts += [heading_rule("Looks odd, is normal here"), _rows(view.expected, named_by_value=True)]
     if view.missing:
@@ -163,7 +169,9 @@ def detail(view: RunView) -> RenderableType:
         parts += [heading_rule("Where it is going"), _bullets(view.prognosis)]
     if view.facts:
         parts += [heading_rule("Facts"), fact_table(view.facts)]
-    if view.unknown or view.looked:
+    if view.outside:
+        parts += [heading_rule("Numbers outside their healthy band"), _rows(view.outside)]
+    if view.unknown or view.looked or view.inside:
         parts += [heading_rule("What was looked for"), _looked(view)]
     if view.notes:
         parts += [heading_rule("Notes from reading"), _bullets(most(view.notes, MOST_NOTES))]
@@ -192,23 +200,27 @@ def _cause(cause: CauseView) -> RenderableType:
         body.append(Text(f"{cause.id}: {cause.grade_words}{explains}", style="dim"))
     if cause.summary:
         body.append(Text(cause.summary))
-    if cause.evidence:
-        table = plain_table()
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column()
-        for item in cause.evidence[:MOST_EVIDENCE]:
-            text = Text(item.text)
-            if item.places:
-                text.append(f"  {', '.join(item.places)}", style="dim")
-            table.add_row(Text(item.bits, style="green" if item.supports else "red"), text)
-        left = len(cause.evidence) - MOST_EVIDENCE
-        if left > 0:
-            table.add_row("", Text(f"and {left} more", style="dim"))
-        body.append(table)
+    for words, items in cause.speaks:
+        body += [Text(f"{words} it, in bits:", style="dim"), _evidence(items)]
     body += [_remedy(remedy) for remedy in cause.remedies]
     if cause.trial:
         body.append(Text.assemble(("trial: ", "bold"), cause.trial))
     return Group(head, Padding(Group(*body), (0, 0, 1, 8)))
+
+
+def _evidence(items: Sequence[EvidenceView]) -> RenderableType:
+    table = plain_table()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column()
+    for item in items[:MOST_EVIDENCE]:
+        text = Text(item.text)
+        if item.places:
+            text.append(f"  {', '.join(item.places)}", style="dim")
+        table.add_row(Text(item.bits, style="green" if item.supports else "red"), text)
+    left = len(items) - MOST_EVIDENCE
+    if left > 0:
+        table.add_row("", Text(f"and {left} more", style="dim"))
+    return table
 
 
 def _remedy(remedy: RemedyView) -> RenderableType:
@@ -251,14 +263,21 @@ def _fact_table(facts: Iterable[Row]) -> Table:
 
 def _looked(view: RunView) -> RenderableType:
     parts: list[RenderableType] = []
+    if view.inside:
+        parts.append(Text(f"{plural(view.inside, 'number')} inside the healthy band."))
     if view.looked:
         parts.append(Text(f"{plural(view.looked, 'sign')} looked for and not there."))
     if view.unknown:
-        parts.append(Text(f"{plural(len(view.unknown), 'sign')} could not be looked for:"))
+        parts.append(
+            Text(f"{plural(len(view.unknown), 'number or sign', 'numbers and signs')} could not be looked for:")
+        )
         by_reason: dict[str, list[str]] = {}
         for row in view.unknown:
             by_reason.setdefault(row.why, []).append(row.name)
-        parts += [indented(Text(f"{', '.join(names)}: {why}", style="dim")) for why, names in by_reason.items()]
+        # The reason that most of them share comes first: to log that one thing tells most.
+        reasons = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+        told = most([f"{', '.join(names)}: {why}" for why, names in reasons], MOST_REASONS)
+        parts += [indented(Text(line, style="dim")) for line in told]
     return Group(*parts)
 
 

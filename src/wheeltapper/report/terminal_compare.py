@@ -9,13 +9,13 @@ import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from wheeltapper.diagnosis.compare import Comparison, CurvePair, Difference
+from wheeltapper.judge.compare import Comparison, CurvePair, Difference
+from wheeltapper.reading.record import ClockName
 from wheeltapper.report.spark import spark
 from wheeltapper.report.terminal import ByWidth, heading_rule, indented, listed, plain_table, put
 from wheeltapper.report.text import clean, num, plural
 from wheeltapper.report.view import base_of, nearer, value_words
 from wheeltapper.run.model import Series
-from wheeltapper.sources.record import ClockName
 
 MOST_CURVES = 20
 CURVE = 40
@@ -88,7 +88,8 @@ def _curve(pair: CurvePair) -> RenderableType:
 def _width(pair: CurvePair, series: Series) -> int:
     """The run that went further is wider, so that equal columns are equal positions."""
     mine, longest = _last(series, pair.clock), max(_last(s, pair.clock) for s in (pair.a, pair.b))
-    return max(1, round(CURVE * mine / longest)) if longest > 0 else CURVE
+    share = mine / longest if longest > 0 else 1.0
+    return max(1, round(CURVE * share)) if 0 <= share <= 1 else CURVE  # positions of a damaged record may be anything
 
 
 def _last(series: Series, clock: ClockName) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from wheeltapper.diagnosis.schedule import Schedule
 from wheeltapper.finding import Unknown
+from wheeltapper.judge.schedule import Schedule
 from wheeltapper.report.spark import spark
 from wheeltapper.report.terminal import heading_rule, listed, put
 from wheeltapper.report.text import clean, num

@@ -8,11 +8,11 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from wheeltapper.finding import Place
+from wheeltapper.reading.record import ClockName
 from wheeltapper.report.terminal import ByWidth, curve_lines, fact_table, heading_rule, listed, most, plain_table, put
 from wheeltapper.report.text import clean, num, plural, position, size
 from wheeltapper.report.view import base_of, curve_line, facts_of, nearer, notes_of, unit_words
 from wheeltapper.run.model import Checkpoint, Run, Series
-from wheeltapper.sources.record import ClockName
 
 MOST_SERIES = 40
 MOST_ROWS = 15

@@ -36,10 +36,12 @@ def clean_lines(text: Any, limit: int = 2000) -> str:
 
 
 def num(value: float | None) -> str:
-    """Four significant digits; whole numbers whole.
+    """Four significant digits; whole numbers whole, and what is not one is not shown as 1: a decay of 0.99999 is none of 1.
 
     >>> [num(v) for v in (0.0001234567, 12345.0, 1.8e27, -0.5, float("nan"), float("-inf"), None)]
     ['0.0001235', '12,345', '1.8e27', '-0.5', 'NaN', '-inf', '–']
+    >>> num(0.99999), num(0.12345678)
+    ('0.99999', '0.1235')
     """
     if value is None:
         return "–"
@@ -53,7 +55,7 @@ def num(value: float | None) -> str:
     if 1e4 <= abs(value) < 1e9:
         return f"{value:,.0f}"
     if 1e-5 <= abs(value) < 1e4:
-        return f"{value:.4g}"
+        return f"{value:.7g}" if 0.9995 <= abs(value) < 1 else f"{value:.4g}"
     mantissa, exponent = f"{value:.3e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 

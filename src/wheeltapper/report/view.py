@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis, RankedCause, Verdict
 from wheeltapper.finding import Edit, Evidence, Finding, Grade, Place, Remedy, Severity, Unknown
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis, RankedCause, RuledOut, Verdict
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.curves import Chart, charts_of
 from wheeltapper.report.spark import spark
@@ -87,6 +87,13 @@ class CauseView:
     trial: str
     known: bool  # False: "something else"
 
+    @property
+    def speaks(self) -> tuple[tuple[str, tuple[EvidenceView, ...]], ...]:
+        """What speaks for the cause and what against it, strongest first; a side with nothing is left out."""
+        sides = (("for", True), ("against", False))
+        told = ((words, tuple(e for e in self.evidence if e.supports is side)) for words, side in sides)
+        return tuple((words, items) for words, items in told if items)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -104,9 +111,11 @@ class RunView:
     formats: str
     verdict: Verdict
     verdict_words: str
+    chance: str  # that something is wrong, and what kind of trouble it is: "97 % · evaluation"
     headline: str
     why: tuple[str, ...]
     why_words: str
+    suspicion: Row | None  # the leading cause where it is open whether anything is wrong
     todo: tuple[str, ...]
     progress: str
     best: Row | None
@@ -119,7 +128,9 @@ class RunView:
     missing: tuple[Row, ...]
     prognosis: tuple[str, ...]
     facts: tuple[Row, ...]
-    unknown: tuple[Row, ...]  # signs that could not be looked for
+    outside: tuple[Row, ...]  # observations outside their healthy band that are no sign of this run
+    inside: int  # observations inside it
+    unknown: tuple[Row, ...]  # observations and signs that could not be looked for
     looked: int  # signs looked for and not there
     notes: tuple[str, ...]
     charts: tuple[Chart, ...] = ()
@@ -134,9 +145,11 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
         formats=", ".join(clean(f, 80) for f in run.formats),
         verdict=diagnosis.verdict,
         verdict_words=verdict_words(diagnosis),
+        chance=chance_words(diagnosis),
         headline=clean(diagnosis.headline),
-        why=_cleaned(diagnosis.why),
+        why=_cleaned(line for line in diagnosis.why if line.rstrip(".") not in diagnosis.headline),
         why_words=WHY_WORDS[diagnosis.verdict],
+        suspicion=_suspicion(diagnosis),
         todo=_cleaned(diagnosis.todo),
         progress=_progress(diagnosis),
         best=_best(diagnosis),
@@ -146,11 +159,13 @@ def view_of(diagnosis: Diagnosis, *, charts: bool = False) -> RunView:
         validity=tuple(
             Row(clean(v.series, 80), _valid_words(v.valid, v.baseline), clean(v.why)) for v in diagnosis.validity
         ),
-        ruled_out=tuple(Row(clean(r.id), clean(r.title), clean(r.why)) for r in diagnosis.ruled_out),
+        ruled_out=_ruled_out(diagnosis),
         expected=tuple(Row(clean(e.id), clean(e.title), clean(e.why)) for e in diagnosis.expected),
         missing=tuple(Row(clean(m.what), _decides(m.decides, m.bits), clean(m.why)) for m in diagnosis.missing),
         prognosis=_prognosis(diagnosis.prognosis),
         facts=facts_of(run),
+        outside=_outside(diagnosis),
+        inside=sum(s.inside for s in diagnosis.seen if s.value is not None),
         unknown=tuple(
             Row(clean(name), ", ".join(clean(n) for n in answer.needs), clean(answer.why))
             for name, answer in diagnosis.unknowns
@@ -166,6 +181,49 @@ def verdict_words(diagnosis: Diagnosis) -> str:
     """The verdict as it is shown. "Sound" alone would be read as a run that went well to its end."""
     words = VERDICT_WORDS[diagnosis.verdict]
     return f"{words}, but crashed" if diagnosis.verdict == "sound" and diagnosis.progress.state == "crashed" else words
+
+
+def chance_words(diagnosis: Diagnosis) -> str:
+    """The probability that something is wrong, and which kind of trouble it would be where that is said.
+
+    A run that is not ill has no trouble to name beside its verdict: what is suspected stands below.
+    """
+    kind = f" · {diagnosis.trouble}" if diagnosis.verdict == "ill" and diagnosis.trouble else ""
+    return f"{percent(diagnosis.p_ill)}{kind}"
+
+
+def _suspicion(diagnosis: Diagnosis) -> Row | None:
+    """The leading cause of a run that cannot be judged, with the strongest thing that speaks for it."""
+    if diagnosis.verdict != "cannot-tell":
+        return None
+    for cause in diagnosis.causes:
+        told = next((e for e in cause.evidence if e.bits > 0), None)
+        if cause.id != SOMETHING_ELSE and told is not None:
+            share = f"{percent(cause.probability)} if something is wrong"
+            repeated = told.text.rstrip(".") in diagnosis.headline
+            why = "" if repeated else f"{bits(told.bits)} bits: {clean(told.text)}"
+            return Row(clean(cause.id, 60), f"{clean(cause.title)} ({share})", why)
+    return None
+
+
+def _ruled_out(diagnosis: Diagnosis) -> tuple[Row, ...]:
+    """What is not the cause; a reason that rules out several is said once."""
+    by_reason: dict[str, list[RuledOut]] = {}
+    for ruled_out in diagnosis.ruled_out:
+        by_reason.setdefault(ruled_out.why, []).append(ruled_out)
+    return tuple(
+        Row(", ".join(clean(r.id) for r in told), "; ".join(clean(r.title) for r in told), clean(why))
+        for why, told in by_reason.items()
+    )
+
+
+def _outside(diagnosis: Diagnosis) -> tuple[Row, ...]:
+    told = {finding.id for finding in diagnosis.findings}
+    return tuple(
+        Row(clean(s.id, 60), num(s.value), clean(s.text))
+        for s in diagnosis.seen
+        if s.value is not None and not s.inside and s.id not in told
+    )
 
 
 def base_of(run: Run) -> str:
@@ -200,7 +258,9 @@ def places_of(places: Iterable[Place]) -> tuple[str, ...]:
 
 def _sign(finding: Finding) -> SignView:
     grade = GRADE_WORDS[finding.grade]
-    if finding.grade == "is-p" and finding.p is not None:
+    if "bits" in finding.numbers:  # an observation: it was weighed, not tested
+        grade = f"{bits(finding.numbers['bits'])} bits for the leading cause"
+    elif finding.grade == "is-p" and finding.p is not None:
         # Below a millionth the model of the noise is surer than it can be.
         grade = f"p = {num(finding.p)}" if finding.p >= 1e-6 else "p < 1e-6"
     when = span(finding.onset, finding.end, finding.clock)
@@ -260,7 +320,7 @@ def value_words(value: Any) -> str:
 
 
 def _valid_words(valid: str, baseline: float | None) -> str:
-    words = {"yes": "can be believed", "no": "cannot be believed", "cannot-tell": "cannot tell"}[valid]
+    words = {"yes": "reliable", "no": "not reliable", "cannot-tell": "cannot tell"}[valid]
     return words if baseline is None else f"{words} (trivial: {num(baseline)})"
 
 

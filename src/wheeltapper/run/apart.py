@@ -29,10 +29,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wheeltapper.reading.record import ClockName, Floats, Note, Points, Reading
+from wheeltapper.run.copies import tell_one_training
 from wheeltapper.run.launches import LEAST, spacing, told_alike
 from wheeltapper.run.model import same_values
 from wheeltapper.run.names import canonical, meaning_of
-from wheeltapper.sources.record import ClockName, Floats, Note, Points, Reading
 
 Verdict = Literal["same", "other"]
 
@@ -45,8 +46,8 @@ FAR = 1.5
 
 _EVENTS = re.compile(r"events\.out\.tfevents\.\d+.*")
 _STAMP = re.compile(r"\d{8}[_-]?\d{4,6}|\d{4}-\d\d-\d\d([T _-]\d\d[-_:h]?\d\d([-_:m]?\d\d)?)?|(?<=\.log)\.\d{1,3}$")
-_PART = re.compile(r"(?<![a-z])(train(?:ing)?|val(?:id|idation)?|test(?:ing)?|eval(?:uation)?|dev)(?![a-z])")
-_PARTS = {"tr": "train", "va": "val", "te": "test", "ev": "val", "de": "val"}
+_PART = re.compile(r"(?<![a-z])(train(?:ing)?|learn|val(?:id|idation)?|test(?:ing)?|eval(?:uation)?|dev)(?![a-z])")
+_PARTS = {"tr": "train", "le": "train", "va": "val", "te": "test", "ev": "val", "de": "val"}
 _MACHINE = {"duration", "throughput", "memory", "eta"}
 _MONITOR = re.compile(r"(?:^|.*\D)(\d+)(?:\.\d+)?\.monitor\.csv$")
 
@@ -57,6 +58,13 @@ def runs_apart(readings: Sequence[Reading]) -> list[list[Reading]]:
     rest = [r for r in readings if not (r.points and r.key is None)]
     groups = _groups(measured)
     return [[*group, *rest] for group in groups] if len(groups) > 1 else [[*measured, *rest]]
+
+
+def contradict(mine: Sequence[Reading], theirs: Sequence[Reading]) -> bool:
+    """Do files of two folders tell of two runs?"""
+    ours = [_File.of(r) for r in mine if r.points]
+    others = [_File.of(r) for r in theirs if r.points]
+    return any(_verdict(a, b, mixed=True) == "other" for a in ours for b in others)
 
 
 def _groups(measured: list[Reading]) -> list[list[Reading]]:
@@ -188,6 +196,8 @@ def _agreement(p: Points, q: Points) -> float | None:
 def _two_formats(a: Reading, b: Reading) -> Verdict | None:
     """Two formats may count from 0 or from 1, print few digits, and take other means: only what was evaluated is the
     same number in both."""
+    if tell_one_training(results_of(a), results_of(b)):
+        return "same"
     mine = {(label, p.clock): p for label, p in _measures(a)}
     found: Verdict | None = None
     for label, q in _measures(b):
@@ -217,6 +227,14 @@ def _measures(reading: Reading) -> Iterator[tuple[str, Points]]:
         if meaning.split != "train" or (meaning.quantity == "loss" and not meaning.part):
             found[canonical(meaning, p.name, p.about)].append(p)
     yield from ((label, members[0]) for label, members in found.items() if len(members) == 1)
+
+
+def results_of(reading: Reading) -> Iterator[tuple[str, Points]]:
+    """Every loss and score of a reading, by what it means."""
+    for p in reading.points:
+        meaning = meaning_of(p.name, p.split, p.unit)
+        if meaning.quantity and meaning.better in ("up", "down") and len(p.values) >= LEAST:
+            yield canonical(replace(meaning, part=None), p.name, None), p
 
 
 def _parts(readings: list[Reading]) -> list[Reading]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 
 from wheeltapper.errors import WheeltapperError
-from wheeltapper.sources.record import CLOCKS, ClockName
+from wheeltapper.reading.record import CLOCKS, ClockName
 
 PLURAL = {name: name.replace("_", "-") + "s" for name in CLOCKS}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wheeltapper.sources.record import Points
+from wheeltapper.reading.record import Points
 
 ROWS = 20  # a position, on average: fewer may be several data sets, scores by class, or evaluations of one epoch
 SETTLED = 0.3  # of the moves at its beginning: how little a mean moves at its end; batches move alike throughout

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from wheeltapper.reading.record import Fact, Floats, Reading
 from wheeltapper.run.model import Checkpoint, Series
-from wheeltapper.sources.record import Fact, Floats, Reading
 
 
 def facts_of(readings: Sequence[Reading], series: Mapping[str, Series]) -> dict[str, Fact]:

@@ -7,9 +7,9 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from wheeltapper.reading.guard_journal import STEPS
+from wheeltapper.reading.record import Points, Reading
 from wheeltapper.run.apart import of_split
-from wheeltapper.sources.guard_journal import STEPS
-from wheeltapper.sources.record import Points, Reading
 
 # Folders that belong to the run above them.
 PART_OF_RUN = re.compile(
@@ -44,7 +44,7 @@ def rejoined(groups: dict[Path, list[Reading]], top: Path) -> dict[Path, list[Re
     """One run in two places. BasicSR keeps experiments/<name>/ and tb_logger/<name>/, known by its name; W&B keeps
     wandb/<time>-<id>/ for each launch inside the folder that the run logs to: launches of one id are one run, and
     where there is one id only, it is the run of the folder above. TensorBoard's writers, see `_writers`."""
-    out = _writers(groups, top)
+    out = _writers(_writers(groups, top), top)  # the folders of add_scalars hold folders of splits
     for home in list(out):
         above = home.parent.parent
         if WANDB_RUN.match(home.name) and home.parent.name == "wandb":
@@ -72,7 +72,7 @@ def _writers(groups: dict[Path, list[Reading]], top: Path) -> dict[Path, list[Re
     for home in events:
         if home.name.lower() in SPLITS:
             splits[home.parent].add(SPLITS[home.name.lower()])
-    for home in sorted(events - {top}):
+    for home in sorted(events - {top}, key=lambda home: (-len(home.parts), home)):
         above = home_of(home.parent, top)
         split = SPLITS.get(home.name.lower())
         known = any(r.format == EVENTS for r in groups.get(above, []))
@@ -81,6 +81,8 @@ def _writers(groups: dict[Path, list[Reading]], top: Path) -> dict[Path, list[Re
         elif known and (named := _of_add_scalars(home.name, out[home])):
             parts = named
             out.pop(home)
+        elif known and {p.name.rsplit("/", 1)[-1] for r in out[home] for p in r.points} == {home.name}:
+            parts = out.pop(home)  # tensorboardX: add_scalars("loss", ...) makes loss/train and loss/val
         else:
             continue
         out[above] = [*out.get(above, []), *parts]

@@ -7,16 +7,21 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from wheeltapper.errors import InputError, NothingToRead
+from wheeltapper.limits import Failure, guarded, seconds_for
+from wheeltapper.reading import readings_of
+from wheeltapper.reading._measure import names_measure
+from wheeltapper.reading.document import ENDINGS as DOCUMENTS
+from wheeltapper.reading.record import Note, Reading
 from wheeltapper.run.apart import runs_apart
 from wheeltapper.run.folders import INCIDENT, guard_beside_log, home_of, rejoined
 from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
-from wheeltapper.sources import readings_of
-from wheeltapper.sources._measure import names_measure
-from wheeltapper.sources.record import Note, Reading
+from wheeltapper.run.one_training import joined
+from wheeltapper.run.titles import with_names
 
 MOST_FILES = 20_000  # a folder with more is a data set, not a run; the walk stops and says so
 MOST_DEPTH = 12
@@ -34,13 +39,15 @@ SKIP_FOLDERS = {
 # What is never a record of training, by its ending: cheaper than opening each.
 SKIP_ENDINGS = {
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".mp4", ".avi", ".wav", ".mp3", ".flac",
-    ".pdf", ".npy", ".npz", ".parquet", ".arrow", ".lmdb", ".mdb", ".html", ".css", ".js", ".ipynb", ".md", ".rst",
-    ".pyc", ".so", ".whl", ".gz", ".zip", ".tar", ".bz2", ".xz", ".lock", ".ttf", ".svg",
+    ".pdf", ".npy", ".npz", ".parquet", ".arrow", ".lmdb", ".mdb", ".html", ".css", ".js",
+    ".pyc", ".so", ".whl", ".zip", ".tar", ".tgz", ".lock", ".ttf", ".svg",
 }  # fmt: skip
 NOT_FOR_US = {
     "package.json", "package-lock.json", "tokenizer.json", "vocab.json", "special_tokens_map.json", "pyproject.toml",
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
 }  # fmt: skip
+
+TRACKER_LOG = re.compile(r"debug(-\w+)?(\.\d+)?\.log$|requirements\.txt$|wandb-metadata\.json$")
 
 _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
 _POINT = "Point at the folder the training wrote to, or at one file."
@@ -67,7 +74,7 @@ def read_runs(
         if not any(_tells_something(r) for r in readings):
             why = "is empty" if top.stat().st_size == 0 else "does not read as a log, a config or a checkpoint of a run"
             raise NothingToRead(f"{top} {why}.", do=_GIVE)
-        return _by_key(readings, top.stem, str(top), [])
+        return with_names(_by_key(readings, top.stem, str(top), []))
     files, notes = _walk(top)
     groups: dict[Path, list[Reading]] = defaultdict(list)
     scripts: dict[Path, list[str]] = defaultdict(list)
@@ -82,13 +89,16 @@ def read_runs(
             scripts[home].append(str(file))
         found = [r for r in read(file) if _tells_something(r)]
         groups[home] += found
+    groups = _without_documents(groups)
     groups = {home: guard_beside_log(readings) for home, readings in groups.items()}
-    runs = _runs_of(rejoined(groups, top), scripts, top)
+    runs = _runs_of(joined(rejoined(groups, top)), scripts, top)
     if not runs:
         raise NothingToRead(f"{top} {_nothing_in(len(files), notes)}.", do=_POINT)
     if notes:
         runs[0] = _with_notes(runs[0], notes)
-    return runs
+    if len({run.root for run in runs}) == 1:
+        runs = [replace(run, alone=True) for run in runs]
+    return with_names(runs)
 
 
 def files_at(path: Path) -> list[Path]:
@@ -98,6 +108,17 @@ def files_at(path: Path) -> list[Path]:
 
 def _is_script(file: Path) -> bool:
     return file.suffix == ".py" and not re.search(r"config|cfg", file.name, re.IGNORECASE)
+
+
+def _without_documents(groups: dict[Path, list[Reading]]) -> dict[Path, list[Reading]]:
+    """A notebook or a README may quote the log of any run: it counts where nothing else tells of one."""
+
+    def quotes(r: Reading) -> bool:
+        return Path(r.file).suffix.lower() in DOCUMENTS
+
+    told = any(r.points and not quotes(r) for found in groups.values() for r in found)
+    out = {home: [r for r in found if not quotes(r) or (r.points and not told)] for home, found in groups.items()}
+    return {home: found for home, found in out.items() if found}
 
 
 def _nothing_in(n_files: int, notes: list[Note]) -> str:
@@ -135,7 +156,7 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
     def walk(folder: Path, depth: int) -> Iterator[Path]:
         try:
             info = folder.stat()
-            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+            entries = sorted(os.scandir(folder), key=lambda e: (e.is_symlink(), e.name))  # W&B's latest-run is a link
         except OSError as error:
             notes.append(Note(f"folder cannot be read: {error.strerror}", str(folder), level="lost"))
             return
@@ -152,6 +173,8 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
                         yield from walk(Path(entry.path), depth + 1)
                 elif INCIDENT.match(folder.name) and entry.name != "incident.json":
                     continue  # batches and random states that the guard kept
+                elif "wandb" in folder.parts and TRACKER_LOG.match(entry.name):
+                    continue  # what the tracker says of itself
                 elif entry.is_file() and entry.name not in NOT_FOR_US and _worth_opening(entry.name):
                     yield Path(entry.path)
             except OSError as error:
@@ -167,7 +190,9 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
 
 def _worth_opening(name: str) -> bool:
     stem, ending = os.path.splitext(name)
-    return ending.lower() not in SKIP_ENDINGS or (ending in {".npy", ".npz"} and names_measure(stem))
+    return ending.lower() not in SKIP_ENDINGS or (
+        ending in {".npy", ".npz"} and (names_measure(stem) or name == "evaluations.npz")
+    )
 
 
 def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], top: Path) -> list[Run]:
@@ -184,7 +209,7 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
             extra += _saved_below(home, readings, groups, measured)
             label = home.name or str(home)
             near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
-            apart = runs_apart(readings)
+            apart = _apart(readings)
             for cluster in apart:
                 runs += _by_key([*cluster, *extra], label if len(apart) == 1 else _stem(cluster), str(home), near)
     if not measured:
@@ -195,6 +220,34 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
         elif near:
             runs.append(merge([], name=top.name, root=str(top), scripts=near))
     return runs
+
+
+def _apart(readings: list[Reading]) -> list[list[Reading]]:
+    """The runs of one folder; one run, where telling them apart fails."""
+    apart = guarded(lambda: runs_apart(readings), seconds=_seconds(readings))
+    return [readings] if isinstance(apart, Failure) else apart
+
+
+def _merged(readings: list[Reading], name: str, root: str, scripts: list[str]) -> Run:
+    """One run. If what its files say cannot be put together, they are left out one by one until it can: a file never
+    costs another."""
+    run = guarded(lambda: merge(readings, name=name, root=root, scripts=scripts), seconds=_seconds(readings))
+    if not isinstance(run, Failure):
+        return run
+    kept: list[Reading] = []
+    notes: list[Note] = []
+    for reading in sorted(readings, key=lambda r: len(r.points)):
+        failed = guarded(partial(merge, [*kept, reading], name=name, root=root, scripts=scripts))
+        if isinstance(failed, Failure):
+            notes.append(Note(f"left out: {failed.text} (in {failed.where})", reading.file, level="lost"))
+        else:
+            kept.append(reading)
+    return _with_notes(merge(kept, name=name, root=root, scripts=scripts), notes)
+
+
+def _seconds(readings: list[Reading]) -> float:
+    """CPU time for putting readings together, by how many numbers they hold."""
+    return 5 * seconds_for(sum(8 * len(points.values) for reading in readings for points in reading.points))
 
 
 def _saved_below(
@@ -218,11 +271,11 @@ def _stem(cluster: list[Reading]) -> str:
 def _by_key(readings: list[Reading], name: str, root: str, scripts: list[str]) -> list[Run]:
     keys = list(dict.fromkeys(r.key for r in readings if r.key is not None))
     if not keys:
-        return [merge(readings, name=name, root=root, scripts=scripts)]
+        return [_merged(readings, name, root, scripts)]
     loose = [r for r in readings if r.key is None]
     if len(keys) == 1:
-        return [merge(readings, name=name, root=root, scripts=scripts)]
+        return [_merged(readings, name, root, scripts)]
     return [
-        merge([*(r for r in readings if r.key == key), *loose], name=f"{name}/{key}", root=root, scripts=scripts)
+        _merged([*(r for r in readings if r.key == key), *loose], f"{name}/{key}", root, scripts)
         for key in keys
     ]

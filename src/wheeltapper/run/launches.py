@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.reading.record import Event, Floats, Points
 from wheeltapper.run.model import Segment, same_values
-from wheeltapper.sources.record import Event, Floats, Points
+from wheeltapper.run.names import meaning_of
 
 LEAST = 3  # values that two files must have in common: two may agree by chance, or be a first and a last row
+MACHINE = {"duration", "throughput", "memory"}  # what a row took is told of training and of evaluations alike
 MOST_BEFORE = 3  # files before a file that it is compared with: the launch it goes on from is one of the last
 
 
@@ -48,7 +50,8 @@ def _cut_lines(members: list[Points]) -> list[int]:
     """Lines where positions fall. A fall in one series tells only that a launch began between two of its
     lines; the fewest lines that explain every fall are taken (interval stabbing)."""
     falls: list[tuple[int, int]] = []
-    for p in members:
+    results = [p for p in members if meaning_of(p.name, p.split, p.unit).quantity not in MACHINE]
+    for p in results or members:
         falls += [(int(p.lines[i - 1]), int(p.lines[i])) for i in _falls(p.at, p.values)]
     falls.sort(key=lambda gap: gap[1])
     cuts: list[int] = []
@@ -74,9 +77,16 @@ def _falls(at: Floats, values: Floats) -> list[int]:
         swapped = steps[i - 1] < 0 and (
             at[i - 1] - at[i] <= usual and i + 1 < len(at) and at[i + 1] > at[i - 1] and (i < 2 or at[i] > at[i - 2])
         )
-        if not swapped:
+        if not swapped and not _told_before(at, values, i):
             kept.append(i)
     return kept
+
+
+def _told_before(at: Floats, values: Floats, i: int) -> bool:
+    """The last row tells an earlier one again: "best iteration is [90]"."""
+    if i != len(at) - 1:
+        return False
+    return bool(np.any((at[:i] == at[i]) & (values[:i] == values[i])))
 
 
 def _segments_of(file: str, members: list[Points], lines: Any, base: int) -> list[Segment]:
@@ -154,14 +164,14 @@ def told_alike(p: Points, q: Points, shift: float = 0.0) -> float | None:
     a, b = p.values[i], q.values[j]
     share = 0.0
     for scale in (1.0, 100.0, 0.01):
-        coarse = 0.6 * 10.0 ** -min(_digits(a * scale), _digits(b))
+        coarse = 0.6 * 10.0 ** -min(decimals(a * scale), decimals(b))
         with np.errstate(invalid="ignore", over="ignore"):
             close = (np.abs(a * scale - b) <= coarse) | same_values(a * scale, b)
         share = max(share, float(np.mean(close)))
     return share
 
 
-def _digits(values: Floats) -> int:
+def decimals(values: Floats) -> int:
     """Decimals that the values were printed with."""
     sound = values[np.isfinite(values)]
     return next((d for d in range(7) if np.allclose(sound, np.round(sound, d), rtol=1e-9, atol=1e-12)), 7)

@@ -8,7 +8,6 @@ that tell the same thing twice are recognised by their values and kept once.
 from __future__ import annotations
 
 import itertools
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats, Note, Points, Reading
+from wheeltapper.run.company import meanings_of
+from wheeltapper.run.copies import without_copies
 from wheeltapper.run.evaluations import as_evaluations
 from wheeltapper.run.facts import checkpoints_of, facts_of
 from wheeltapper.run.launches import between_files, find_launches
-from wheeltapper.run.model import Run, Segment, Series, repeated, same_values
-from wheeltapper.run.names import Meaning, canonical, meaning_of
+from wheeltapper.run.model import Run, Segment, Series, Split, repeated, same_values
+from wheeltapper.run.names import Meaning, canonical
 from wheeltapper.run.scale import same_scale
-from wheeltapper.sources.record import Floats, Note, Points, Reading
 
-_BARE = {"train", "training", "valid", "val", "validation", "test", "total"}
 REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
@@ -57,6 +57,8 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
     points, rank_notes = _main_rank(points)
     notes += rank_notes
     points = _in_time_order(points)
+    points = without_copies(points, meanings_of(points))
+    points = _without_summaries(points, meanings_of(points))
     events = tuple(event for reading in readings for event in reading.events)
     launches, segments = find_launches(points, events)
     grouped = _grouped(points)
@@ -68,7 +70,8 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
             series[label] = _in_order(_series(label, members[0], meaning, [c for column in columns for c in column]))
             continue
         live, overwritten, dropped = _weave(columns, segments)
-        series[label] = _series(label, members[0], meaning, live)
+        if live:  # else it was told by launches only that another one took the place of
+            series[label] = _series(label, members[0], meaning, live)
         if overwritten:
             dead[label] = tuple(_series(label, members[0], meaning, [chunk]) for chunk in overwritten)
         notes += dropped
@@ -113,6 +116,23 @@ def _main_rank(points: list[Points]) -> tuple[list[Points], list[Note]]:
     return [p for p in points if p.rank in (None, keep)], [Note(text, file)]
 
 
+def _without_summaries(points: list[Points], meanings: list[Meaning]) -> list[Points]:
+    """The last value of a series, told by itself in a file of results, is no launch of the run."""
+    rows: dict[str, int] = defaultdict(int)
+    for p in points:
+        rows[p.file] = max(rows[p.file], len(p.at))
+    curves = {(m.quantity, m.split) for p, m in zip(points, meanings, strict=True) if len(p.at) > 2}
+    if not curves:
+        return points
+    kept = zip(points, meanings, strict=True)
+    return [p for p, m in kept if rows[p.file] > 1 or p.clock in ("step", "sample") or not _told(m, curves)]
+
+
+def _told(meaning: Meaning, curves: set[tuple[str | None, Split | None]]) -> bool:
+    machine = meaning.quantity in ("duration", "throughput", "memory", "total_flos", None)
+    return machine or (meaning.quantity, meaning.split) in curves
+
+
 def _in_time_order(points: list[Points]) -> list[Points]:
     """Files in the order they were written: by wall time where it is logged, else by natural name."""
 
@@ -130,7 +150,7 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     out: list[tuple[int, int, str]] = []
     digits = ""
     for char in text + "\0":
-        if char.isdigit():
+        if char.isdecimal():
             digits += char
             continue
         if digits:
@@ -263,9 +283,8 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
     """Points by canonical name. Names that collide keep the spelling of the file to tell them apart."""
     wanted: dict[str, dict[tuple[str, str | None, str], list[Points]]] = defaultdict(lambda: defaultdict(list))
     meanings: dict[tuple[str, str | None], Meaning] = {}
-    precise = any(meaning_of(p.name, p.split, p.unit).quantity == "precision" for p in points)
-    for p in map(_last_of_bars, points):
-        meaning = _in_company(p, precise)
+    points = [_last_of_bars(p) for p in points]
+    for p, meaning in zip(points, meanings_of(points), strict=True):
         meanings[(p.name, p.split)] = meaning
         p = as_evaluations(p) if meaning.split in ("val", "test") else p
         window: str = p.window or meaning.window or ""
@@ -298,19 +317,6 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
             else:
                 out[own] = (members, meanings[(raw, split)])
     return out
-
-
-def _in_company(p: Points, precise: bool) -> Meaning:
-    """What a name means beside the others: "rec" is the recall only where a precision is logged, else a reconstruction;
-    a file called by its losses need not say it again ("train", "valid" in losses.csv, the terms of a loss_log.txt)."""
-    meaning = meaning_of(p.name, p.split, p.unit)
-    if meaning.quantity == "recall" and not precise and re.search(r"(^|[^a-z])rec$", p.name.lower()):
-        return meaning_of(f"{p.name}_loss", p.split, p.unit)
-    stem = p.file.replace("\\", "/").rsplit("/", 1)[-1].lower().split(".")[0]
-    unsaid = meaning.quantity is None and meaning.better == "unknown" and "loss" in re.split(r"[^a-z]+|es\b", stem)
-    if unsaid and (stem == "loss_log" or p.name.lower() in _BARE):
-        return meaning_of(f"{p.name}_loss", p.split, p.unit)
-    return meaning
 
 
 def _twice_on_a_line(p: Points) -> bool:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wheeltapper.config.tree import ConfigTree
 from wheeltapper.finding import Place
-from wheeltapper.sources.record import Checkpoint, ClockName, Event, Fact, Floats, Ints, Note, Window
+from wheeltapper.reading.record import Checkpoint, ClockName, Event, Fact, Floats, Ints, Note, Window
+from wheeltapper.settings.tree import ConfigTree
 
 Better = Literal["up", "down", "neither", "unknown"]
 Split = Literal["train", "val", "test"]
@@ -153,6 +153,7 @@ class Run:
     notes: tuple[Note, ...] = ()
     files: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()  # training scripts and launch scripts found beside the run
+    alone: bool = False  # its folder is the only one with a run in what was given
 
     def find(self, quantity: str, split: Split | None = None, *, whole: bool = True) -> list[Series]:
         """Series of a quantity (and split); `whole` leaves out components such as train/loss_rpn_cls."""

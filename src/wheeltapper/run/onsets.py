@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 
 from wheeltapper.finding import Finding
+from wheeltapper.reading.record import ClockName
 from wheeltapper.run.model import Checkpoint, Run
-from wheeltapper.sources.record import ClockName
 
 
 def moved(run: Run, finding: Finding, at: float, clock: ClockName) -> float | None:

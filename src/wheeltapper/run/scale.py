@@ -12,6 +12,7 @@ _SHARES = {"accuracy", "top5", "error", "top5_error"}
 COUNTED = {"accuracy", "top5"}
 BEYOND = 101.0  # percent: rounding does not reach it
 FEWEST = 3
+APART = 20.0  # times: no score in percent is so much better on other data
 
 
 def same_scale(series: dict[str, Series]) -> dict[str, Series]:
@@ -26,10 +27,22 @@ def same_scale(series: dict[str, Series]) -> dict[str, Series]:
     for label, s in series.items():
         if s.quantity in COUNTED and s.unit == "%" and counted & set(s.files):
             s = replace(s, quantity="score", unit="count")
-        elif s.quantity in _SHARES and s.unit == "fraction" and percent & set(s.files):
+        elif s.quantity in _SHARES and s.unit == "fraction" and percent & set(s.files) and not _far_below(s, shares):
             s = replace(s, unit="%")
         out[label] = s
     return out
+
+
+def _far_below(s: Series, shares: list[Series]) -> bool:
+    """ "acc": 0.95 beside "val_acc": 92.6: the one is a fraction, whatever the other is."""
+    tops = [float(np.max(o.values[o.finite])) for o in shares if o.unit == "%" and _elsewhere(o, s)]
+    own = float(np.max(s.values[s.finite])) if np.any(s.finite) else 0.0
+    return bool(tops) and own > 0.2 and max(tops) > APART * own
+
+
+def _elsewhere(o: Series, s: Series) -> bool:
+    """The same score on other data."""
+    return o.quantity == s.quantity and o.split != s.split and bool(np.any(o.finite))
 
 
 def _counts(s: Series) -> bool:

@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from wheeltapper.reading.record import ClockName, Floats
 from wheeltapper.simulate.lr_fit import quantum
 from wheeltapper.simulate.lr_shape import BEYOND_SENSE, shape_of_lr
 from wheeltapper.simulate.plan import Plan
-from wheeltapper.sources.record import ClockName, Floats
 
 Verdict = Literal["matches", "scaled", "paced", "shifted", "differs", "cannot tell"]
 AS_PLANNED = "as planned"  # the plain reading of the plan, worth no word

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats
 from wheeltapper.simulate.plan import Plan, PlanEvent, PlanUnit
 from wheeltapper.simulate.rules import Rule, need
-from wheeltapper.sources.record import Floats
 
 
 class _Group:

@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from wheeltapper.errors import InputError
-from wheeltapper.sources.record import Floats, Ints
+from wheeltapper.reading.record import Floats, Ints
+from wheeltapper.simulate.plan import refuse_endless
 
 # What happens to buffers (batch-norm statistics): copied from the live model at each update, averaged like
 # weights, left as they were at the first copy, or not held (the live model's are used).
@@ -209,6 +210,7 @@ def simulate_ema(
         decay = make(**params)
     except TypeError as error:
         raise InputError(f"the {kind} EMA cannot be built: {error}.") from None
+    refuse_endless(n // max(every, 1) if at is None else len(at))
     where = np.arange(0, n, every) if at is None else np.asarray(at, dtype=np.int64)
     decays = np.array([decay(k, int(t)) for k, t in enumerate(where)], dtype=np.float64)
     zeros = np.nonzero(decays == 0.0)[0]

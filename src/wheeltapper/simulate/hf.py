@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wheeltapper.simulate.plan import PlanEvent
+from wheeltapper.simulate.plan import MOST_EVENTS, PlanEvent
 from wheeltapper.simulate.rules import need
 
 Factor = Callable[[int], float]
@@ -133,7 +133,7 @@ def cosine_with_restarts(num_training_steps: int, num_warmup_steps: int = 0, num
 
     starts = tuple(
         PlanEvent("restart", num_warmup_steps + span * i / num_cycles, f"cosine restart {i}")
-        for i in range(1, math.ceil(num_cycles))
+        for i in range(1, min(math.ceil(num_cycles), MOST_EVENTS))
     )
     return Shape(factor, num_training_steps, _events(num_warmup_steps, num_training_steps, "LR 0") + starts)
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 
 Decay = Literal["linear", "cosine", "exponential", "inverse_sqrt", "polynomial"]
 Miss = Callable[[Floats], float]

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats
 from wheeltapper.simulate.lr_fit import Decay, Fit, fits, quantum
-from wheeltapper.sources.record import Floats
 
 BEYOND_SENSE = 1e30  # no LR is this large, nor so small unless it is 0; keeps the arithmetic finite
 SAME_PLACE = 1e-9  # epochs may be fractions, but not of a billionth

@@ -13,7 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from wheeltapper.errors import InputError
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
+
+# A plan holds one value a tick. Settings are untrusted, and EDM's defaults at a batch of 1 ask for 150 million: two
+# minutes and gigabytes. This many take two seconds, and no record at hand plans for more.
+MOST_TICKS = 5_000_000
+MOST_EVENTS = 1000  # restarts and milestones that are named; the values do not depend on the list
 
 PlanUnit = Literal["steps", "micro_steps", "epochs", "samples"]
 EventKind = Literal["warmup_end", "milestone", "restart", "rise", "cut", "end", "overrun"]
@@ -82,6 +87,12 @@ def _columns(plan: Plan, index: Any, scale: float, offset: float, unit: PlanUnit
     )
 
 
+def refuse_endless(ticks: float) -> None:
+    """A length that cannot be drawn value by value is said so, not tried."""
+    if not ticks <= MOST_TICKS:
+        raise InputError(f"{ticks:,.0f} updates are more than can be drawn one by one.", do=f"At most {MOST_TICKS:,} can.")
+
+
 def held(plan: Plan, ticks: int, unit: PlanUnit = "steps") -> Plan:
     """Each value held for `ticks` updates: a scheduler stepped once an epoch (Lightning's default, timm's)
     on the clock of updates, or one stepped per update on the clock of micro-steps.
@@ -91,6 +102,7 @@ def held(plan: Plan, ticks: int, unit: PlanUnit = "steps") -> Plan:
     """
     if ticks < 1:
         raise InputError(f"a value cannot be held for {ticks} updates.", do="Give 1 or more.")
+    refuse_endless(plan.n * ticks * plan.groups)
     return _columns(plan, np.append(np.repeat(np.arange(plan.n), ticks), plan.n), ticks, 0.0, unit)
 
 

@@ -12,14 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wheeltapper.config.knobs import Knobs
-from wheeltapper.config.tree import ConfigTree
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Unknown
+from wheeltapper.limits import Failure, guarded
+from wheeltapper.reading.record import Fact
+from wheeltapper.settings.knobs import Knobs
+from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.simulate.plan import Plan
 from wheeltapper.simulate.schedules import SHAPES, TORCH, simulate
 from wheeltapper.simulate.settings import Settings, Undetermined
-from wheeltapper.sources.record import Fact
+
+SECONDS = 30.0  # CPU time; the longest plan that may be drawn takes five
 
 Build = Callable[[Settings], Plan]
 
@@ -41,12 +44,19 @@ def planned_lr(
     total = n_updates or _whole(known.get("total_steps"))
     settings = Settings(knobs, trees, per_epoch, total)
     build = BUILDERS.get(knobs.dialect.NAME, _by_torch_name)
-    try:
-        return build(settings)
-    except Undetermined as missing:
-        return missing.unknown
-    except InputError as error:  # the framework itself would refuse these values
-        return Unknown(f"the schedule cannot be built: {error.what}", ("schedule.name",))
+
+    def built() -> Plan | Unknown:
+        try:
+            return build(settings)
+        except Undetermined as missing:
+            return missing.unknown
+        except InputError as error:  # the framework itself would refuse these values
+            return Unknown(f"the schedule cannot be built: {error.what}", ("schedule.name",))
+
+    plan = guarded(built, seconds=SECONDS)
+    if isinstance(plan, Failure):  # words for numbers, numbers beyond all bounds
+        return Unknown(f"the schedule cannot be built from these values: {plan.text}", ("schedule.name",))
+    return plan
 
 
 def _whole(value: Any) -> int | None:

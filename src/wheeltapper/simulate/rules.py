@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wheeltapper.errors import InputError
+from wheeltapper.reading.record import Floats
 from wheeltapper.simulate.plan import PlanEvent
-from wheeltapper.sources.record import Floats
 
 Step = Callable[[int, float, float], float]  # (tick >= 1, LR in the group, base LR) -> new LR
 Start = Callable[[float, float], float]  # (LR in the group, base LR) -> new LR

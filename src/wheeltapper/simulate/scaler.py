@@ -15,9 +15,11 @@ from itertools import pairwise
 import numpy as np
 
 from wheeltapper.errors import InputError
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
+from wheeltapper.simulate.plan import refuse_endless
 
 TOP = 2.0**127  # the last power of two that float32 holds; torch's scaler does not grow beyond it
+MOST_HISTORIES = 2_000_000  # numbers of doublings gone through; a run of a million updates has half as many
 TINIEST = 2.0**-149  # the smallest number that float32 holds
 
 
@@ -63,6 +65,7 @@ def scale_history(scaler: Scaler, n: int, overflows: Iterable[int] = ()) -> Scal
     >>> float(scale_history(TORCH, 10_000).values[-1])
     2097152.0
     """
+    refuse_endless(n)
     bad = set(overflows)
     scale, clean, left, skipped = scaler.init, -scaler.late, scaler.hysteresis, 0
     values = [scale]
@@ -159,7 +162,11 @@ def _feasible(scaler: Scaler, updates: int, k: int, *, fresh: bool) -> Iterable[
     """
     interval, late, free = scaler.interval, scaler.late, scaler.hysteresis - 1
     carry = 0 if fresh else interval - 1 + late
-    for growths in range(max(0, k), (updates + carry) // interval + 1):
+    most = (updates + carry) // interval + 1
+    if most * (most if late and free else 1) > 2 * MOST_HISTORIES:
+        yield 0, updates  # too many to go through: nothing is claimed
+        return
+    for growths in range(max(0, k), most):
         halvings = growths - k
         # DeepSpeed pays the late update once per run that holds a doubling; between such runs lie overflows.
         for grown_runs in range(min(1, growths), growths + 1 if late and free else min(1, growths) + 1):

@@ -19,7 +19,7 @@ import numpy as np
 
 from wheeltapper.errors import InputError
 from wheeltapper.simulate import compound, hf, loops, mmengine, rules, timm
-from wheeltapper.simulate.plan import Plan, PlanUnit
+from wheeltapper.simulate.plan import Plan, PlanUnit, refuse_endless
 from wheeltapper.simulate.rules import Rule
 
 TORCH: dict[str, Callable[..., Rule]] = {
@@ -93,6 +93,7 @@ def simulate(name: str, n: int, *, lr: float | Sequence[float] = 1.0, unit: Plan
     if n < 0:
         raise InputError(f"cannot simulate {n} ticks.", do="Give a length of 0 or more.")
     lrs = [float(lr)] if isinstance(lr, (int, float)) else [float(each) for each in lr]
+    refuse_endless(n * len(lrs))
     if not lrs:
         raise InputError("no parameter group.", do="Give one base LR per group.")
     family, _, kind = name.partition(".")

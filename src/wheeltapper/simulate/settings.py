@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wheeltapper.config.knobs import Knobs
-from wheeltapper.config.tree import ConfigTree
 from wheeltapper.finding import Unknown
-
-# A plan holds one value an update. Settings are untrusted, and EDM's defaults at a batch of 1 ask for 150 million: two
-# minutes and gigabytes. This many take two seconds, and no record at hand plans for more.
-MOST_UPDATES = 5_000_000
+from wheeltapper.settings.knobs import Knobs
+from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.simulate.plan import MOST_TICKS
 
 
 class Undetermined(Exception):  # noqa: N818 - it is an answer, not an error
@@ -61,7 +58,7 @@ class Settings:
     def n(self) -> int:
         """Updates to plan for."""
         n = self.given_total or self.total()
-        if n > MOST_UPDATES:
+        if n > MOST_TICKS:
             raise Undetermined(f"{n:,} updates are more than can be drawn one by one", "run.total_steps")
         return n
 

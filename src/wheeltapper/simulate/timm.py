@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from wheeltapper.simulate.compound import reduce_on_plateau
-from wheeltapper.simulate.plan import PlanEvent
+from wheeltapper.simulate.plan import MOST_EVENTS, PlanEvent
 from wheeltapper.simulate.rules import Rule, need
 
 
@@ -78,7 +78,7 @@ def _cyclic(
 
     offset = warmup_t if warmup_prefix else 0
     total = cycle_length(t_initial, cycle_mul, cycle_limit, offset)
-    starts = [cycle_length(t_initial, cycle_mul, i, offset) for i in range(1, cycle_limit)]
+    starts = [cycle_length(t_initial, cycle_mul, i, offset) for i in range(1, min(cycle_limit, MOST_EVENTS))]
     events = (
         *(PlanEvent("restart", at, f"cycle restarts at {at}") for at in starts),
         PlanEvent("end", total, f"LR {lr_min:g} from {total}"),

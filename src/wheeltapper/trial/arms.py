@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import yaml
 
-from wheeltapper.config.edit import plan_edits
-from wheeltapper.config.knobs import KNOBS, Knobs, cast_value
-from wheeltapper.diagnosis.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis, RankedCause
+from wheeltapper.remedy.named import named_cause
+from wheeltapper.settings.edit import plan_edits
+from wheeltapper.settings.knobs import KNOBS, Knobs, cast_value
 from wheeltapper.trial.model import Arm
 from wheeltapper.trial.protocol import Command, holes
 
@@ -63,6 +64,7 @@ def arms_of(
     by_hand = [*(_set_arm(text, knobs) for text in wish.sets), *(_file_arm(text, command) for text in wish.files)]
     ranked = {cause.id: cause for cause in diagnosis.causes if cause.id != SOMETHING_ELSE}
     asked = [c for c in wish.causes if not any(arm.cause == c for arm in by_hand)]
+    ranked |= {c: found for c in asked if (found := named_cause(diagnosis, c)) is not None}
     if not wish.causes and not by_hand:
         asked = [cause.id for cause in ranked.values() if cause.probability >= LEAST]
     for cause_id in asked:
@@ -73,7 +75,7 @@ def arms_of(
                 f"{cause_id!r} is not among the causes of this run{f': {why}' if why else ''}.",
                 do=f"Causes: {known}. A change of your own: --set {cause_id}:KNOB=VALUE.",
             )
-        made, why = _cause_arm(diagnosis, ranked[cause_id].id, command)
+        made, why = _cause_arm(diagnosis, ranked[cause_id], command)
         if made is None:
             left.append((cause_id, why))
         elif len([a for a in arms if a.kind == "remedy"]) < TRIED or wish.causes:
@@ -103,14 +105,13 @@ def arms_of(
     return tuple(arms), left
 
 
-def _cause_arm(diagnosis: Diagnosis, cause_id: str, command: Command) -> tuple[Arm | None, str]:
-    cause = next(c for c in diagnosis.causes if c.id == cause_id)
+def _cause_arm(diagnosis: Diagnosis, cause: RankedCause, command: Command) -> tuple[Arm | None, str]:
     why = "its remedy is a change of code or data, not of a setting"
     for remedy in cause.remedies:
         if not remedy.edits:
             continue
         arm = Arm(
-            cause_id, "remedy", edit_words(remedy.edits), cause_id, remedy.edits,
+            cause.id, "remedy", edit_words(remedy.edits), cause.id, remedy.edits,
             (f"{cause.title}: confirmed; mending it alone makes the symptom go away",
              f"{cause.title}: refuted, or more than this remedy is needed"),
         )  # fmt: skip

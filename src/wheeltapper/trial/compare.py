@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 from wheeltapper.trial import power
 from wheeltapper.trial.exact import boschloo_less, holm
 from wheeltapper.trial.model import Outcome, Rule, Rung, Verdict

@@ -9,15 +9,16 @@ from typing import Literal, cast
 
 import numpy as np
 
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit, Finding
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.reading.record import ClockName
+from wheeltapper.remedy.studied import study_of
+from wheeltapper.rules.signs import signs
 from wheeltapper.run.model import Run, Series
 from wheeltapper.run.onsets import began, position
-from wheeltapper.signals import Signals
-from wheeltapper.signals.statistics import noise_of
-from wheeltapper.signs import signs
-from wheeltapper.sources.record import ClockName
+from wheeltapper.study import Study
+from wheeltapper.study.statistics import noise_of
 from wheeltapper.trial.measure import curve_of, endpoint, position_of, shows
 from wheeltapper.trial.model import Fork, Rule
 
@@ -39,12 +40,12 @@ MOST_PAIRS = 8  # d = 1.5 at power 0.9 needs 7 pairs (TRL-05); smaller effects a
 
 def leading_symptom(diagnosis: Diagnosis, only: str | None = None) -> Finding | None:
     """The ill sign that a trial must make go away: the one asked for, else an abrupt one, else the first."""
-    known = {sign.ID for sign in signs()}
+    known = {sign.id for sign in signs()}
     ill = [f for f in diagnosis.findings if f.severity == "ill" and f.id in known]
     if only == "none":
         return None  # the metric alone is compared, whether or not the control shows the sign
     if only is not None:
-        found = [f for f in diagnosis.findings if f.id == only]
+        found = [f for f in diagnosis.findings if f.id == only and f.id in known]
         if not found:
             shown = ", ".join(dict.fromkeys(f.id for f in ill)) or "none"
             raise InputError(f"the run does not show the sign {only!r}.", do=f"Signs that make it ill: {shown}.")
@@ -61,9 +62,9 @@ def choose_metric(diagnosis: Diagnosis, symptom: Finding | None, named: str | No
             near = ", ".join(sorted(run.series)[:12])
             raise InputError(f"the run has no series {named!r}.", do=f"It has: {near}.")
         return series
-    signals = Signals(run)
+    study = study_of(diagnosis)
     doubtful = {v.series for v in diagnosis.validity if v.valid == "no"}
-    offered: list[Series] = [*(signals.maybe("val_metrics") or ()), *_maybe(signals, "val_loss", "train_loss")]
+    offered: list[Series] = [*(study.maybe("val_metrics") or ()), *_maybe(study, "val_loss", "train_loss")]
     of_symptom = run.series_named(symptom.series) if symptom is not None and symptom.series else None
     if of_symptom is not None and of_symptom.better in ("up", "down") and of_symptom.split in ("val", "test"):
         return of_symptom  # also where it cannot be believed: whether it can be again is the question
@@ -76,8 +77,8 @@ def choose_metric(diagnosis: Diagnosis, symptom: Finding | None, named: str | No
     return next((s for s in offered if s.name not in doubtful), offered[0])
 
 
-def _maybe(signals: Signals, *names: str) -> list[Series]:
-    return [found for name in names if (found := signals.maybe(name)) is not None]
+def _maybe(study: Study, *names: str) -> list[Series]:
+    return [found for name in names if (found := study.maybe(name)) is not None]
 
 
 def choose_clock(diagnosis: Diagnosis, metric: Series) -> tuple[str, float]:
@@ -195,7 +196,7 @@ def _memory(diagnosis: Diagnosis, edits: Sequence[Edit], clock: str) -> float:
     """Steps that the optimizer's second moment or the average needs before a change shows in full."""
     if clock != "step":
         return 0.0
-    knobs = Signals(diagnosis.run).maybe("knobs")
+    knobs = study_of(diagnosis).maybe("knobs")
     betas = None if knobs is None else knobs.value("optimizer.betas")
     decay = None if knobs is None else knobs.value("ema.decay")
     need = 0.0

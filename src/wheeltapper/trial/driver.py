@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheeltapper import __version__
-from wheeltapper.config.tree import ConfigTree
 from wheeltapper.errors import InputError
 from wheeltapper.run.gather import read_runs
+from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.trial import CONFIG
 from wheeltapper.trial.engines import STDOUT_FILE, Engine, Event, exit_code_left
 from wheeltapper.trial.judge import in_order, one_seed, rung_of, seed_does_nothing, verdicts_now
@@ -43,6 +43,7 @@ from wheeltapper.trial.schedule import next_repeat, undecided
 ATTEMPTS = 3  # of one repeat, where the machine and not the training is at fault
 FAILURES = 2  # repeats of an arm that end without an outcome before it is given up
 LEAST_TIMEOUT = 300.0  # seconds: below, a slow start of the machine would look like a hang
+KILLED = {-9, -15, 137, 143}  # exit codes of KILL and TERM, as they are and as a shell tells them
 HUNG = 10.0  # times as long as the control took: it hangs
 LOOK_SHARE = 0.01  # of the driver's time goes into reading along
 LOOK_EVERY = 1.0  # seconds at least between two looks at one repeat
@@ -278,6 +279,10 @@ class Driver:
             Path(attempt.out), plan.rule, attempt.seed, plan.clock, upto, crashed=not ended_well, whole=plan.whole
         )  # fmt: skip
         whole = outcome.steps >= plan.length or ended_well
+        if code in KILLED and not why and not whole and attempt.number < ATTEMPTS:
+            # Somebody else ended it (the system short of memory, an administrator): that says nothing about the arm.
+            self._lost(attempt, f"killed from outside ({code})", seconds)
+            return
         usable = outcome.broke is True or (whole and (outcome.value is not None or outcome.broke is not None))
         told = {"job": attempt.job, "code": code, "why": ending or why, "seconds": seconds, "where": where}
         if recovered:
@@ -397,7 +402,9 @@ class Driver:
 def tail_of(out: str, most: int = 2000) -> str:
     """The end of what a job printed."""
     try:
-        data = (Path(out) / STDOUT_FILE).read_bytes()
+        with (Path(out) / STDOUT_FILE).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            data = file.read(most)
     except OSError:
         return ""
-    return data[-most:].decode("utf-8", errors="replace")
+    return data.decode("utf-8", errors="replace")

@@ -12,7 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 
 # Nuisance rates at which Boschloo's p is looked for. Its p is a polynomial of degree n1 + n2 in the rate; at
 # 1,001 points the maximum is off by under 1e-4 of itself for the sizes of a trial (two times 20).

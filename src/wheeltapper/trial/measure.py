@@ -12,10 +12,10 @@ import numpy as np
 from wheeltapper import trial as script_side
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Finding, Unknown
+from wheeltapper.rules.signs import ask, signs
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals import Signals
-from wheeltapper.signs import ask, signs
+from wheeltapper.study import Study
 from wheeltapper.trial.engines import STDOUT_FILE
 from wheeltapper.trial.model import Outcome, Rule
 from wheeltapper.trial.protocol import written
@@ -96,11 +96,11 @@ class Shown:
 def shows(run: Run, sign_ids: tuple[str, ...]) -> Shown:
     """Whether one of these signs makes the run ill, asked in their order. Only the first one's onset is told: that
     of another sign could not be held against it."""
-    signals = Signals(run)
-    known = {sign.ID: sign for sign in signs()}
+    study = Study(run)
+    known = {sign.id: sign for sign in signs()}
     told = False
     for sign_id in dict.fromkeys(sign_ids):
-        for answer in ask(known[sign_id], signals):
+        for answer in ask(known[sign_id], study):
             if isinstance(answer, Finding) and answer.severity == "ill":
                 return Shown(True, answer.summary, answer.onset if sign_id == sign_ids[0] else None)
             told = told or not isinstance(answer, Unknown)
@@ -133,14 +133,14 @@ def measure(
 
 def rates_of(run: Run) -> tuple[float, float] | None:
     """The highest and the last learning rate, where they are logged."""
-    lr: Series | None = Signals(run).maybe("lr")
+    lr: Series | None = Study(run).maybe("lr")
     values = None if lr is None else lr.values[lr.finite]
     return None if values is None or not len(values) else (float(values.max()), float(values[-1]))
 
 
 def print_of(run: Run) -> str:
     """A hash of the training losses; empty where none is logged."""
-    loss: Series | None = Signals(run).maybe("train_loss")
+    loss: Series | None = Study(run).maybe("train_loss")
     return "" if loss is None else hashlib.sha256(loss.values.tobytes()).hexdigest()
 
 
@@ -154,7 +154,7 @@ def same_run(one: Outcome, two: Outcome) -> bool:
 
 def beyond_recovery(run: Run) -> bool:
     """The last five values of the training loss are not finite: the weights are gone, and waiting shows no more."""
-    loss: Series | None = Signals(run).maybe("train_loss")
+    loss: Series | None = Study(run).maybe("train_loss")
     return loss is not None and len(loss) >= 5 and not bool(loss.finite[-5:].any())
 
 

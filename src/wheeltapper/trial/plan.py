@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from wheeltapper import __version__
-from wheeltapper.config.edit import editable, plan_edits
-from wheeltapper.config.knobs import KNOBS, Knobs
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
-from wheeltapper.signals import Signals
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.remedy.studied import study_of
+from wheeltapper.settings.edit import editable, plan_edits
+from wheeltapper.settings.knobs import KNOBS, Knobs
+from wheeltapper.settings.write import replace_bytes
 from wheeltapper.trial import design
 from wheeltapper.trial.arms import Wish, arms_of
 from wheeltapper.trial.git import commit_of
@@ -88,7 +89,7 @@ class TrialPlan:
 
 def save_plan(plan: TrialPlan, folder: Path) -> None:
     text = msgspec.json.format(msgspec.json.encode(plan), indent=2)
-    (folder / PLAN_FILE).write_bytes(text + b"\n")
+    replace_bytes(folder / PLAN_FILE, text + b"\n")
 
 
 def plan_object(plan: TrialPlan) -> Any:
@@ -108,7 +109,7 @@ def make_plan(
     """
     check_command(command_text)
     run = diagnosis.run
-    knobs: Knobs | None = Signals(run).maybe("knobs")
+    knobs: Knobs | None = study_of(diagnosis).maybe("knobs")
     command = _command(diagnosis, run_path, command_text, wish)
     arms, left = arms_of(diagnosis, command, wish, knobs) if search is None else ((), [])
     edits = [edit for arm in arms for edit in arm.edits] if search is None else list(search)

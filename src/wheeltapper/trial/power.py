@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 from wheeltapper.trial.model import Rule
 from wheeltapper.trial.sequential import bet_on_moments, fewer_evalue, over_evalue
 

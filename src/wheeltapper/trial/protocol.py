@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from wheeltapper import trial as script_side
-from wheeltapper.config.edit import plan_edits
-from wheeltapper.config.edited import Edited
-from wheeltapper.config.knobs import KNOBS
-from wheeltapper.config.tree import ConfigTree
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit
+from wheeltapper.settings.edit import plan_edits
+from wheeltapper.settings.edited import Edited
+from wheeltapper.settings.knobs import KNOBS
+from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.trial.engines import Job
+from wheeltapper.trial.quoting import written_at
 
 WORDS = ("config", "seed", "steps", "epochs", "resume", "out")
 # ${VAR} belongs to the shell and {print $1} to awk; ours is a word or a dotted word alone.
@@ -93,7 +94,7 @@ def check_command(text: str) -> None:
 
 
 def fill(text: str, values: Mapping[str, Any]) -> str:
-    """The command with its holes filled, each value quoted for the shell.
+    """The command with its holes filled, each value one argument of it, whatever it holds (quoting.py).
 
     >>> fill("python t.py --seed {seed} -o {out}", {"seed": 3, "out": "/tmp/my runs"})
     "python t.py --seed 3 -o '/tmp/my runs'"
@@ -103,7 +104,7 @@ def fill(text: str, values: Mapping[str, Any]) -> str:
         value = values.get(match[1])
         if value is None:
             raise InputError(f"the command names {{{match[1]}}}, and this trial has no value for it.")
-        return shlex.quote(_spelt(value))
+        return written_at(_spelt(value), text, match.start(), match.end())
 
     return HOLE.sub(one, text)
 

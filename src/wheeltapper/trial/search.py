@@ -14,11 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from wheeltapper.config.edit import plan_edits
-from wheeltapper.diagnosis.compare import compare_runs
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
+from wheeltapper.judge.compare import compare_runs
 from wheeltapper.run.model import Run
+from wheeltapper.settings.edit import plan_edits
 from wheeltapper.trial.git import git
 from wheeltapper.trial.protocol import holes
 

@@ -30,7 +30,7 @@ from typing import Literal
 
 import numpy as np
 
-from wheeltapper.sources.record import Floats
+from wheeltapper.reading.record import Floats
 from wheeltapper.trial.exact import student_cdf
 
 # Variances of the standardised effect. A wide mix: 1 is for effects near the noise, 100 for a fault that is

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from rich.text import Text
 
+from wheeltapper.reading.record import Floats
 from wheeltapper.report.text import num
-from wheeltapper.sources.record import Floats
 
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # by row and column of a character
 LABEL = 9  # columns for the numbers at the left

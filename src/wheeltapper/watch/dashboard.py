@@ -22,14 +22,13 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import DataTable, Footer, Static
 
-from wheeltapper.diagnosis.model import SOMETHING_ELSE
 from wheeltapper.finding import Unknown
+from wheeltapper.judge.model import SOMETHING_ELSE
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.report.terminal import SIGNS, detail, first_screen
 from wheeltapper.report.text import clean, duration, num, plural, position
 from wheeltapper.report.view import VERDICT_WORDS, view_of
 from wheeltapper.run.model import Series
-from wheeltapper.signals import Signals
 from wheeltapper.watch.chart import DARK, LIGHT, Band, Look, Plot, draw
 from wheeltapper.watch.incidents import Incident
 from wheeltapper.watch.notify import Notifier
@@ -298,7 +297,7 @@ class Dashboard(App[None]):
 
     def _facts(self, run: Watched) -> Text:
         left = run.seconds_left()
-        lr = Signals(run.run).maybe("lr")
+        lr = run.study.maybe("lr")
         cells = [
             ("at", place(run) or "–"),
             ("left", duration(left) if left is not None else "–"),
@@ -380,6 +379,6 @@ def curves_of(run: Watched, target: Series | None) -> list[Series]:
     first = [target] if target is not None else []
     if isinstance(run.outlook, Forecast) and run.outlook.series in run.run.series:
         first.append(run.run.series[run.outlook.series])
-    lr = Signals(run.run).maybe("lr")
-    ordered = [*first, *main_series(run.run), *([lr] if lr is not None else []), *run.run.series.values()]
+    lr = run.study.maybe("lr")
+    ordered = [*first, *main_series(run.study), *([lr] if lr is not None else []), *run.run.series.values()]
     return list({s.name: s for s in ordered}.values())

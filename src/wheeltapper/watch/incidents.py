@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.finding import Finding
+from wheeltapper.judge.model import Diagnosis
+from wheeltapper.observations import observations
 from wheeltapper.report.text import clean, position
 
 # guard, early: told by a guard inside the training; an early warning is less than an alarm.
 Kind = Literal["alarm", "guard", "early", "withdrawn", "silent", "again", "finished", "crashed", "target"]
+ADDS_UP = "ill"  # the alarm of a run that no single sign makes ill
 LOOKS = 2  # diagnoses in a row, both to raise and to withdraw
 MARKS: dict[Kind, str] = {
     "alarm": "✗", "guard": "✗", "early": "!", "withdrawn": "○", "silent": "…", "again": "→", "finished": "■", "crashed": "✗", "target": "★",
@@ -57,6 +59,15 @@ class _Known:
     onset: float | None = None
 
 
+def _alarms(diagnosis: Diagnosis) -> dict[str, Finding]:
+    """What makes the run ill, by sign or proved defect. The observations behind a verdict change with every look: they
+    raise one alarm of their own, and only where there is nothing else to name."""
+    ill = [f for f in reversed(diagnosis.findings) if f.severity == "ill" and f.grade != "suspected"]
+    observed = {o.id for o in observations()}
+    named = {f.id: f for f in ill if f.id not in observed}
+    return named if named or not ill else {ADDS_UP: ill[-1]}
+
+
 class Ledger:
     """What was said about each run. It fits a small file, so that the next call of a cron job knows it."""
 
@@ -68,13 +79,14 @@ class Ledger:
         """What this diagnosis of a run has that the last one had not. `first`: nothing was known of the run, so
         that what is found stood there before and need not prove itself."""
         known = self._runs.setdefault(key, {})
-        alarms = {f.id: f for f in reversed(diagnosis.findings) if f.severity == "ill" and f.grade != "suspected"}
+        alarms = _alarms(diagnosis)
         out: list[Incident] = []
         for id, finding in alarms.items():
             if self._rises(known.setdefault(id, _Known(finding.summary)), finding, first=first):
                 out.append(Incident(name, "alarm", id, finding.summary, now, finding.onset, finding.clock))
-        # What another alarm outdoes (a loss that rose, by its NaN) is told as a watch, and is not taken back.
-        outdone = {f.id for f in diagnosis.findings if f.severity == "watch"} if alarms else set()
+        # What another alarm outdoes (a loss that rose, by its NaN) is told as a watch, and is not taken back; nor is
+        # what arithmetic decides, while it stands there and only the verdict wavers.
+        outdone = {f.id for f in diagnosis.findings if f.severity == "watch" and (alarms or f.grade == "is")}
         for id, record in known.items():
             if id in alarms or id in outdone:
                 continue

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wheeltapper.reading.record import Floats
 from wheeltapper.run.model import Run
-from wheeltapper.sources.record import Floats
 
 LOOKS = 60  # the pace of the last looks; older ones belong to another time
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wheeltapper.errors import InputError
+from wheeltapper.limits import is_plain_file
+from wheeltapper.settings.write import replace_bytes
 from wheeltapper.watch.incidents import Ledger
 from wheeltapper.watch.watcher import Seen
 
 VERSION = 1
 MOST_BYTES = 16 << 20
+_BEGINS = b'{"version": '
 
 
 @dataclass(slots=True)
@@ -40,6 +42,8 @@ def default_file(paths: Iterable[str | os.PathLike[str]]) -> Path:
 
 def load(file: Path) -> State:
     try:
+        if file.exists() and not is_plain_file(file):
+            return State(problem=f"{file} is no plain file; nothing is kept there")
         if file.stat().st_size > MOST_BYTES:
             return State(problem=f"{file} is too large to be a state of ours; it will be written anew")
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -58,20 +62,24 @@ def load(file: Path) -> State:
         return State(problem=f"{file} is not a state of ours; it will be written anew")
 
 
+def is_ours(file: Path) -> bool:
+    """Whether a file that does not read was begun by us, or is empty: it may be written over then."""
+    if file.exists() and not is_plain_file(file):
+        return False
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_BEGINS))
+    except OSError:
+        return True  # not there, or writing it will say why not
+    return _BEGINS.startswith(head)
+
+
 def save(file: Path, state: State) -> None:
     """Raises InputError where it cannot be written: the next call would say the same again."""
     body: dict[str, Any] = {"version": VERSION, "ledger": state.ledger.to_json(), "seen": state.seen}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(body, out)
-            os.replace(name, file)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise InputError(
-            f"the state cannot be written to {file}: {error.strerror}", do="Name another place with --state FILE."
-        ) from None
+        replace_bytes(file, json.dumps(body).encode())
+    except (OSError, InputError) as error:
+        why = error.what if isinstance(error, InputError) else error.strerror
+        raise InputError(f"the state cannot be written to {file}: {why}", do="Name another place with --state FILE.") from None

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from wheeltapper.api import audited, judge
-from wheeltapper.diagnosis.model import Diagnosis
 from wheeltapper.errors import InputError, WheeltapperError
 from wheeltapper.finding import Finding, Unknown
+from wheeltapper.judge.model import Diagnosis
 from wheeltapper.prognosis.forecast import Forecast
 from wheeltapper.prognosis.goal import Goal, reached
+from wheeltapper.reading.follow import Follower
 from wheeltapper.report.text import clean, duration, num, percent, position
 from wheeltapper.run.gather import files_at, read_runs
 from wheeltapper.run.model import Run, Series
-from wheeltapper.signals import Signals
-from wheeltapper.sources.follow import Follower
+from wheeltapper.study import Study
 from wheeltapper.watch.guard_lines import GuardLines
 from wheeltapper.watch.incidents import Incident, Ledger
 from wheeltapper.watch.pace import Pace
@@ -84,6 +84,12 @@ class Watched:
         return "finished" if self.diagnosis.progress.state == "finished" else ""
 
     @property
+    def study(self) -> Study:
+        """The study behind the diagnosis; a new one where the record was read again since."""
+        held = self.diagnosis.study if self.diagnosis else None
+        return held if held is not None and held.run is self.run else Study(self.run)
+
+    @property
     def done(self) -> bool:
         return self.state != "running"
 
@@ -114,7 +120,7 @@ class Watched:
             total = told.progress.total
             share = f" of {num(total)} ({100 * told.progress.at / total:.0f} %)" if total else ""
             parts.append(position(told.progress.at, told.progress.clock) + share)
-        shown = main_series(self.run)
+        shown = main_series(self.study)
         parts += [f"{clean(s.name, 40)} {num(float(s.values[-1]))}" for s in shown[:2] if len(s)]
         left = self.seconds_left()
         if left is not None:
@@ -124,11 +130,10 @@ class Watched:
         return " · ".join(parts)
 
 
-def main_series(run: Run) -> list[Series]:
+def main_series(study: Study) -> list[Series]:
     """The curves to look at first: loss, score, validation loss."""
-    signals = Signals(run)
-    found = [signals.maybe(name) for name in ("train_loss", "main_metric", "val_loss")]
-    chosen = [s for s in found if s is not None] or [s for s in run.series.values() if s.quantity][:3]
+    found = [study.maybe(name) for name in ("train_loss", "main_metric", "val_loss")]
+    chosen = [s for s in found if s is not None] or [s for s in study.run.series.values() if s.quantity][:3]
     return list({s.name: s for s in chosen}.values())
 
 

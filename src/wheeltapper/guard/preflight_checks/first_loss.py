@@ -21,7 +21,7 @@ from wheeltapper.guard.preflight_checks.inputs import IGNORED, classes_of, found
 from wheeltapper.simulate.baselines import cross_entropy_at_init, double_softmax_floor, initial_loss
 
 SAME = 2e-3  # relative; a bf16 forward pass rounds at 4e-3 per value, its mean far closer
-LOGITS = 3.0  # the standard deviation of logits beyond any usual initialisation (signs/first_loss_odd.py)
+LOGITS = 3.0  # the standard deviation of logits beyond any usual initialisation (rules/signs/first_loss_odd.py)
 
 
 def check_first_loss(seen: Seen, batch: Batch, *, head: str | None, classes: int | None) -> list[tuple[str, Answer]]:

@@ -1,8 +1,9 @@
 """The engine for one machine: processes in sessions of their own, processors and GPUs leased, nothing left behind.
 
-Three lines of defence against processes that outlive a trial: when a job ends, its process group is killed; a
-reaper process kills the groups still running if this one dies in any way; and every process carries the
-trial's mark in its environment, by which `sweep` finds those that left their group (Linux).
+Four lines of defence against processes that outlive their job: its process group is killed when it ends; the process at
+its head adopts what left the group (a daemon) and ends it as well; every process carries the job's mark in its
+environment, by which `sweep` finds those that were adopted by nobody (both Linux); and a reaper process kills the groups
+still running if this one dies in any way.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from wheeltapper.trial.engines import STDOUT_FILE, Event, Job, wrapped
 MARK = "WHEELTAPPER_MARK"  # in the environment of every process of a job: the folder it writes to
 GRACE = 5.0  # seconds between the request to stop and the order
 MEMORY_EVERY = 0.5  # seconds between looks at the memory; a look reads /proc once
+MOST_OUTPUT = 256 << 20  # bytes that one job may print; what it prints beyond is dropped
+CUT_EVERY = 5.0  # seconds between looks at what was printed
 NAP = 0.01  # seconds between looks where the system has no pidfd
 
 Why = Literal["", "timeout", "memory", "cancelled"]
@@ -43,6 +46,48 @@ for number, pause in ((signal.SIGTERM, 1.0), (signal.SIGKILL, 0.0)):
         try: os.killpg(group, number)
         except OSError: pass
     time.sleep(pause if live else 0.0)
+"""
+
+
+# The head of a job: runs its command, adopts what it leaves behind, and ends that too. It outlives a request to stop, so
+# that the command has the time to obey. No import that costs.
+HEAD = """
+import ctypes, os, signal, sys
+try: ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+except Exception: pass
+signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
+main = os.fork()
+if not main:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL); signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.execv('/bin/sh', ['/bin/sh', '-c', sys.argv[1]])
+while True:
+    pid, status = os.wait()
+    if pid == main: break
+def below():
+    me, parents = os.getpid(), {}
+    for name in os.listdir('/proc'):
+        if name.isdecimal():
+            try: parents[int(name)] = int(open('/proc/%s/stat' % name).read().rpartition(')')[2].split()[1])
+            except (OSError, ValueError, IndexError): pass
+    mine = {me}
+    for _ in parents:
+        more = {p for p, up in parents.items() if up in mine} - mine
+        if not more: break
+        mine |= more
+    return mine - {me}
+try:
+    while left := below():
+        for pid in left:
+            try: os.kill(pid, signal.SIGKILL)
+            except OSError: pass
+        os.wait()
+except OSError: pass
+code = os.waitstatus_to_exitcode(status)
+if code < 0:
+    try: signal.signal(-code, signal.SIG_DFL)
+    except OSError: pass
+    os.kill(os.getpid(), -code)
+sys.exit(code)
 """
 
 
@@ -110,6 +155,7 @@ class LocalEngine:
         self._thread: threading.Thread | None = None
         self._closing = False
         self._next_look = 0.0
+        self._next_cut = 0.0
         self._host = socket.gethostname()
         self._reaper: subprocess.Popen[bytes] | None = None
 
@@ -220,7 +266,7 @@ class LocalEngine:
         try:
             with open(Path(job.out) / STDOUT_FILE, "ab") as log:
                 process = subprocess.Popen(
-                    ["/bin/sh", "-c", wrapped(job)],
+                    [sys.executable, "-I", "-S", "-c", HEAD, wrapped(job)],
                     cwd=job.cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )  # fmt: skip
@@ -250,6 +296,10 @@ class LocalEngine:
         used = memory_by_session() if measure else {}
         if measure:
             self._next_look = now + MEMORY_EVERY
+        if now >= self._next_cut:
+            self._next_cut = now + CUT_EVERY
+            for live in self._live.values():
+                cut_output(Path(live.job.out) / STDOUT_FILE)
         for live in list(self._live.values()):
             pid = live.process.pid
             # WNOWAIT: as long as it is not reaped, its number cannot belong to another group.
@@ -269,6 +319,8 @@ class LocalEngine:
     def _ended(self, live: _Live) -> None:
         _signal_group(live.process.pid, signal.SIGKILL)
         code = live.process.wait()
+        if code == -signal.SIGKILL or live.why:  # the head was killed with its group: nobody has adopted the rest
+            sweep({live.job.out})
         self._tell_reaper(f"-{live.process.pid}\n")
         if live.pidfd is not None:
             self._selector.unregister(live.pidfd)
@@ -284,7 +336,7 @@ class LocalEngine:
             _signal_group(live.process.pid, signal.SIGTERM)
 
     def _soonest(self) -> float:
-        times = [time.monotonic() + 60.0]
+        times = [time.monotonic() + 60.0, *([self._next_cut] if self._live else [])]
         for live in self._live.values():
             times += [t for t in (live.kill_at or live.deadline,) if t is not None]
             if live.job.memory is not None:
@@ -301,6 +353,15 @@ class LocalEngine:
             with contextlib.suppress(OSError):
                 self._reaper.stdin.write(line.encode())
                 self._reaper.stdin.flush()
+
+
+def cut_output(file: Path) -> None:
+    """Keep what a job printed below a limit. It appends, so that it goes on after the cut."""
+    with contextlib.suppress(OSError):
+        if file.stat().st_size > MOST_OUTPUT:
+            os.truncate(file, MOST_OUTPUT - MOST_OUTPUT // 4)
+            with file.open("ab") as log:
+                log.write(b"\n[wheeltapper: this job printed too much; a part is left out here]\n")
 
 
 def usable_cpus() -> int:
@@ -361,7 +422,7 @@ def sweep(marks: set[str], *, below: str | None = None) -> int:
 
 def _process_folders() -> list[Path]:
     home, own = Path("/proc"), str(os.getpid())
-    return [e for e in home.iterdir() if e.name.isdigit() and e.name != own] if home.is_dir() else []
+    return [e for e in home.iterdir() if e.name.isdecimal() and e.name != own] if home.is_dir() else []
 
 
 def engine(cpus: str | None = None, gpus: str | None = None) -> LocalEngine:

@@ -1,0 +1,206 @@
+"""The fitted tables: how often each state of each observation was seen in healthy runs and under each cause.
+
+Counts, not judgements: `wheeltapper lab fit` writes fitted.json from runs of known truth. Bits follow from the counts by one
+formula: log2 of how much likelier a state is under a cause than in a healthy run. A cause's share of a state is shrunk towards
+the healthy one, so that a cause that was seen three times speaks softly, and one that was never seen speaks only through what it
+declares (SHOWS), at most 1.5 bits an observation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from wheeltapper.observations import Observation, observations
+from wheeltapper.reading.record import Floats
+from wheeltapper.rules.causes import Cause, causes
+
+SHRINK = 3.0  # runs' worth of the healthy distribution in that of a cause
+DECLARED = 2.0  # runs' worth of what a cause declares to show
+SMOOTH = 1.0  # runs' worth of the pooled distribution in the healthy one
+NEIGHBOURS = 0.1  # of a count goes to each neighbouring state: the edges are not sharp
+MOST = 8.0  # bits of one observation
+UNMEASURED = 1.5  # bits of one observation for a cause that no labelled run had
+FEWEST = 2  # labelled runs that make a cause measured
+ELSE = 0.6  # of the bits of all ill runs together count for "something else": it is not one thing
+SIGN_STATES = 4  # clear, note, watch, ill
+
+
+class States(msgspec.Struct, frozen=True):
+    """Counts by state."""
+
+    healthy: list[int]
+    ill: list[int]
+    causes: dict[str, list[int]]
+    weight: float = 0.5
+
+
+class Pointers(msgspec.Struct, frozen=True):
+    """How often findings of one grade named the true cause, another one, or any in a healthy run."""
+
+    hit: int
+    miss: int
+    false: int
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """Everything that is fitted."""
+
+    states: dict[str, States]
+    causes: dict[str, int]  # labelled runs of each
+    pointers: dict[str, Pointers]
+    looked_ill: int  # runs with settings or code that could be checked
+    looked_healthy: int
+    healthy: int
+    ill: int
+    base_rate: float = 0.2  # of the runs that people bring are in trouble
+    calibration: list[tuple[float, float]] = []  # log odds as computed -> probability as observed on left-out runs
+    made_of: dict[str, Any] = {}
+
+    def measured(self, cause: str) -> bool:
+        return self.causes.get(cause, 0) >= FEWEST
+
+
+@cache
+def tables() -> Tables:
+    """The tables that ship with the package."""
+    data = (resources.files("wheeltapper.judge") / "fitted.json").read_bytes()
+    return msgspec.json.decode(data, type=Tables)
+
+
+@cache
+def _observations() -> dict[str, Observation]:
+    return {o.id: o for o in observations()}
+
+
+def is_setting(id_: str) -> bool:
+    """Whether it is a number of the settings, not of what came of them."""
+    observation = _observations().get(id_)
+    return observation is not None and observation.setting
+
+
+def group_of(id_: str) -> str:
+    """Observations of one group say the same thing."""
+    observation = _observations().get(id_)
+    return observation.group if observation is not None else ""
+
+
+def state_count(id_: str) -> int:
+    observation = _observations().get(id_)
+    return SIGN_STATES if observation is None else len(observation.edges) + 1
+
+
+def fits_word(id_: str, word: str) -> list[int]:
+    """The states that a word of SHOWS or FORBIDS means."""
+    observation = _observations().get(id_)
+    if observation is None:
+        return [0] if word == "clear" else [SIGN_STATES - 2, SIGN_STATES - 1]
+    every = range(len(observation.edges) + 1)
+    inside = [s for s in every if observation.inside(s)]
+    if word == "in":
+        return inside
+    low = [s for s in every if not inside or s < inside[0]]
+    high = [s for s in every if inside and s > inside[-1]]
+    return {"low": low, "high": high, "out": [*low, *high]}[word]
+
+
+def _spread(counts: Floats) -> Floats:
+    """Counts, a little of each given to its neighbours; by rows where there are several."""
+    if counts.shape[-1] <= 2:
+        return counts
+    left, right = np.zeros_like(counts), np.zeros_like(counts)
+    left[..., :-1], right[..., 1:] = counts[..., 1:], counts[..., :-1]
+    return np.asarray((1 - 2 * NEIGHBOURS) * counts + NEIGHBOURS * (left + right))
+
+
+def _shares(counts: Floats, prior: Floats, worth: Floats | float) -> Floats:
+    spread = _spread(counts)
+    return np.asarray((spread + worth * prior) / (spread.sum(axis=-1, keepdims=counts.ndim > 1) + worth))
+
+
+def _as_array(counts: list[int] | None, n: int) -> Floats:
+    out = np.zeros(n)
+    given = (counts or [])[:n]
+    out[: len(given)] = given
+    return out
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """Healthy, every cause, something else: their order, and their share before anything was seen."""
+
+    ids: tuple[str, ...]
+    prior: Floats  # natural logarithms
+
+    def index(self, id_: str) -> int | None:
+        return self.ids.index(id_) if id_ in self.ids else None
+
+
+HEALTHY, SOMETHING_ELSE = "healthy", "something-else"
+OTHER_SHARE = 0.15  # of ill runs have none of the causes we know
+
+
+def hypotheses(held: Tables, ids: tuple[str, ...], own: tuple[str, ...] = ()) -> Hypotheses:
+    """The causes to be weighed, with `own` causes that only a finding of the code names."""
+    names = (HEALTHY, *ids, *own, SOMETHING_ELSE)
+    known = np.asarray([held.causes.get(c, 0) + 0.5 for c in (*ids, *own)])
+    shares = (1 - OTHER_SHARE) * known / known.sum() if len(known) else known
+    ill = held.base_rate
+    return Hypotheses(names, np.log(np.concatenate([[1 - ill], ill * shares, [ill * OTHER_SHARE]])))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counts of one observation, ready to be compared: by cause (rows) and state (columns)."""
+
+    healthy: Floats
+    ill: Floats
+    causes: Floats
+    declared: Floats  # what each cause declares to show, as shares; zeros where nothing
+    most: Floats  # bits at most, by cause
+
+
+def counted(held: Tables, id_: str, ids: tuple[str, ...]) -> Counted:
+    n = state_count(id_)
+    states = held.states.get(id_) or States([], [], {})
+    marks = np.zeros((len(ids), n))
+    for row, c in enumerate(ids):
+        cause = declared_causes().get(c)
+        shown = fits_word(id_, cause.shows[id_]) if cause is not None and id_ in cause.shows else []
+        marks[row, shown] = 1.0 / max(len(shown), 1)
+    by_cause = np.asarray([_as_array(states.causes.get(c), n) for c in ids])
+    most = np.asarray([[MOST if held.measured(c) else UNMEASURED] for c in ids]) * math.log(2)
+    return Counted(_as_array(states.healthy, n), _as_array(states.ill, n), by_cause, marks, most)
+
+
+def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Floats:
+    """By hypothesis (rows) and state (columns), the natural log of a state's likelihood over the healthy one.
+
+    `drop`: (row of the true cause, -1 for one that is not listed, or None for healthy; state) of a run that must not testify for itself.
+    """
+    healthy, ill, by_cause = known.healthy, known.ill, known.causes
+    if drop is not None:
+        row, state = drop
+        healthy, ill, by_cause = healthy.copy(), ill.copy(), by_cause.copy()
+        (healthy if row is None else ill)[state] -= 1
+        if row is not None and row >= 0:
+            by_cause[row, state] = max(by_cause[row, state] - 1, 0)
+    n = len(healthy)
+    pool = (healthy + ill + 0.5) / (healthy.sum() + ill.sum() + 0.5 * n)
+    base = _shares(healthy, pool, SMOOTH)
+    told = DECLARED * known.declared.sum(axis=1, keepdims=True)
+    prior = (SHRINK * base + DECLARED * known.declared) / (SHRINK + told)
+    rows = np.clip(np.log(_shares(by_cause, prior, SHRINK + told) / base), -known.most, known.most)
+    other = np.clip(ELSE * np.log(_shares(ill, base, SHRINK) / base), -MOST, MOST)
+    return np.vstack([np.zeros(n), rows, other])
+
+
+@cache
+def declared_causes() -> dict[str, Cause]:
+    return {cause.id: cause for cause in causes()}

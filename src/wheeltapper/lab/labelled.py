@@ -1,0 +1,112 @@
+"""Runs with known truth: a folder with `runs/` and `labels.jsonl`, as the worlds and wards write them; and what is seen in each.
+
+What is seen is small (a state for each observation), so thousands of runs are kept in one file and fitted again in a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from wheeltapper.api import audited, read
+from wheeltapper.errors import InputError, WheeltapperError
+from wheeltapper.judge.evidence import gather
+from wheeltapper.limits import Failure, guarded
+from wheeltapper.study import Study
+
+SECONDS = 60.0  # of CPU time for one run
+# Names that other generators give to the causes we know under another one.
+ALIASES = {
+    "overfit-tiny-data": "overfitting", "missing-zero-grad": "zero-grad-missing", "sched-per-epoch": "schedule-unit-mismatch",
+    "leak-slowdown": "memory-leak", "loss-weight-drift": "loss-weight-runaway", "curriculum-too-fast": "curriculum-too-hard",
+    "fp16-scale-collapse": "loss-scale-collapse", "corrupt-data-from-k": "bad-data-from-step", "ema-no-bn-buffers": "ema-buffers-stale",
+    "onecycle-mismatch": "schedule-too-short", "unknown-key-ignored": "unknown-config-key", "ema-too-slow": "ema-horizon-too-long",
+    "lr-batch-scaling": "lr-scaled-by-world-size", "accum-not-divided": "accumulation-not-divided",
+    "val-preproc-mismatch": "eval-normalisation-mismatch", "val-train-mode": "eval-in-train-mode", "milestones-early": "schedule-too-short",
+    "bn-tiny-batch": "batch-norm-small-batch", "dead-inputs": "dead-input-channels", "milestones-late": "milestones-never-reached",
+    "warmup-too-long": "warmup-longer-than-run", "wd-too-strong": "weight-decay-too-strong", "kl-weight-too-high": "kl-collapse",
+    "cosine-tmax-short": "schedule-too-short", "resume-lr-restart": "schedule-restarted-on-resume", "resume-no-optimizer": "resume-lost-optimizer",
+}  # fmt: skip
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """One run: its truth, and what was seen of it."""
+
+    id: str
+    family: str
+    format: str
+    ill: bool
+    cause: str  # ours; empty where healthy
+    states: dict[str, int]
+    pointers: list[tuple[str, str]]  # (cause, grade)
+    looked: bool
+    also: list[str] = []  # causes that are right, too
+    tier: str = ""
+    confounded: bool = False
+
+
+def cause_of(label: str | None) -> str:
+    name = (label or "").replace("_", "-")
+    return "" if name == "none" else ALIASES.get(name, name)
+
+
+def see_all(folder: Path, jobs: int = 1, say: Callable[[str], None] = lambda _: None) -> list[Labelled]:
+    """What is seen in every healthy or broken run of a labelled folder."""
+    labels = [label for label in _labels(folder) if label.get("class") in ("healthy", "broken")]
+    work = [(str(folder / "runs" / str(label["id"])), label) for label in labels]
+    if jobs < 2:
+        out = [see(path, label) for path, label in work]
+    else:
+        with ProcessPoolExecutor(jobs) as pool:
+            out = list(pool.map(see, *zip(*work, strict=True), chunksize=8))
+    say(f"{folder}: {len(out)} runs, {sum(not run.states for run in out)} of them unread")
+    return out
+
+
+def _labels(folder: Path) -> list[dict[str, object]]:
+    file = folder / "labels.jsonl"
+    if not file.is_file():
+        raise InputError(f"{folder} has no labels.jsonl.", do="Give a folder with runs/ and labels.jsonl (wheeltapper.lab.worlds makes them).")
+    lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise InputError(f"{file} is not one JSON object a line: {error}", do="Make the labels again.") from error
+
+
+def see(path: str, label: dict[str, object]) -> Labelled:
+    """What is seen of one run; nothing where it cannot be read."""
+    found = guarded(lambda: _states(path), seconds=SECONDS)
+    states, pointers, looked = ({}, [], False) if isinstance(found, Failure) else found
+    ill = label["class"] == "broken"
+    also = label.get("causes_ok") or []
+    return Labelled(
+        str(label["id"]), str(label.get("family")), str(label.get("format")), ill, cause_of(str(label.get("cause"))) if ill else "",
+        states, pointers, looked, [cause_of(str(c)) for c in also] if isinstance(also, list) else [], str(label.get("tier") or ""),
+        bool(label.get("confounded")),
+    )  # fmt: skip
+
+
+def _states(path: str) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
+    try:
+        runs = read(path)
+    except WheeltapperError:
+        return {}, [], False
+    run = max(runs, key=lambda r: sum(len(s) for s in r.series.values()))
+    evidence = gather(Study(run), audited(run))
+    return {s.id: s.state for s in evidence.seen}, [(p.cause, p.grade) for p in evidence.pointers], evidence.looked
+
+
+def save(runs: Iterable[Labelled], file: Path) -> None:
+    partial = file.with_suffix(".part")
+    partial.write_bytes(msgspec.json.encode(list(runs)))
+    os.replace(partial, file)
+
+
+def load(file: Path) -> list[Labelled]:
+    return msgspec.json.decode(file.read_bytes(), type=list[Labelled])

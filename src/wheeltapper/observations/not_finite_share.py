@@ -1,0 +1,41 @@
+"""The share of losses and scores that are not numbers.
+
+## Definition
+Values that are NaN or infinite over all values of training and held-out losses.
+
+## Derivation
+One NaN in the weights makes every later loss NaN; scattered ones come from single batches.
+
+## Healthy band
+0.
+
+## When it misleads
+Loggers that write NaN for "not evaluated".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wheeltapper.finding import Unknown
+from wheeltapper.observations import Reading
+from wheeltapper.run.model import Run
+
+ABOUT = "crash"
+EDGES = (1e-9, 0.05, 0.5)
+BAND = (None, 1e-9)
+
+
+def observe(run: Run) -> Reading | Unknown:
+    losses = [s for s in run.series.values() if s.quantity in ("loss", "nll") and len(s) >= 3]
+    if not losses:
+        return Unknown("no loss is logged", ("train/loss",))
+    worst = max(losses, key=lambda s: float(np.mean(~s.finite)))
+    value = float(np.mean(~worst.finite))
+    if value == 0:
+        return Reading(0.0, f"all {len(worst)} values of {worst.name} are finite")
+    first = int(np.flatnonzero(~worst.finite)[0])
+    text = f"{worst.name} is not finite in {value:.0%} of its rows, first at {worst.clock} {worst.at[first]:g}"
+    return Reading(
+        value, text, series=worst.name, clock=worst.clock, onset=float(worst.at[first]), places=(worst.place(first),)
+    )

@@ -1,0 +1,59 @@
+"""Validation pictures are augmented at random.
+
+What it sees
+------------
+The evaluation reads its data through random crops, flips or noise, the same as training.
+
+Why it matters
+--------------
+The score is that of harder pictures, and jumps from one evaluation to the next.
+
+How it decides
+--------------
+The transform of the evaluated dataset holds a random one; or its records are changed under a fresh random number.
+
+When it is wrong
+----------------
+Averaging over several random views on purpose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wheeltapper.finding import Finding
+from wheeltapper.program.play.derive import is_random
+from wheeltapper.program.play.lineage import evaluated_on
+from wheeltapper.program.play.value import made_of
+from wheeltapper.program.reading import Code
+
+ID = "augmented-validation"
+CAUSE: str | None = None
+DECIDES = True
+RANDOMLY = re.compile(
+    r"Random(?!State|Sampler)|ColorJitter|AutoAugment|TrivialAugment|RandAugment|(Horizontal|Vertical)Flip|ShiftScaleRotate|GaussNoise|ElasticTransform"
+)
+
+
+def check(code: Code) -> Iterator[Finding]:
+    for call, source in evaluated_on(code.story):
+        given = source.fields.get("@args")
+        for transform in (
+            *source.kwargs.values(),
+            *((given.items or []) if given is not None else source.args if source.op == "call" else []),
+        ):
+            found = [v for v in made_of(transform) if v.op == "call" and RANDOMLY.match(v.name)]
+            if found and source.op in ("call", "obj"):
+                yield code.seen(
+                    ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call
+                )
+                return
+        for value in made_of(*call.args[1:2]):
+            if (
+                value.op == "call"
+                and value.name in ("flip", "rot90", "hflip", "vflip", "fliplr", "roll", "crop")
+                and any(is_random(v) for g in value.guards for v in made_of(g.test))
+            ):
+                yield code.seen(ID, "The records of the evaluation are changed at random.", source, value, call)
+                return

@@ -1,0 +1,122 @@
+"""The average of the weights is taken the wrong way round.
+
+What it sees
+------------
+A moving average of weights, written out, in which the new weights get nearly all the weight, or the shares do not add
+up to one, or the trained network is overwritten by the average.
+
+Why it matters
+--------------
+The average is then no average: it follows every step, drifts to zero or without bounds, or holds the training back.
+
+How it decides
+--------------
+`e.mul_(a).add_(p, alpha=b)`, `e.copy_(a * e + b * p)`, `e.lerp_(p, b)` and `a * e + b * p` over the parameters of two
+networks, one trained and one not, with numbers that are known.
+
+When it is wrong
+----------------
+If so fast an average is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wheeltapper.finding import Finding
+from wheeltapper.program.play.story import Story
+from wheeltapper.program.play.value import Val, made_of, number
+from wheeltapper.program.reading import Code
+
+ID = "average-wrong-way"
+CAUSE: str | None = "ema-horizon-too-long"
+DECIDES = True
+
+
+class Mix(NamedTuple):
+    into: Val
+    keeps: float
+    takes: float
+    call: Val
+
+
+def check(code: Code) -> Iterator[Finding]:
+    story = code.story
+    for mix in _mixes(story):
+        owner = _owner(mix.into)
+        if owner is None or not mix.call.loops:
+            continue
+        if story.is_trained(owner):
+            yield code.seen(
+                ID,
+                "The trained weights are overwritten with a mix of themselves and the average.",
+                mix.call,
+                grade="suspected",
+            )
+        elif abs(mix.keeps + mix.takes - 1) > 0.02 * max(mix.takes, 0.01) + 1e-6:
+            yield code.seen(
+                ID,
+                f"The shares of the average do not add up to one: {mix.keeps:g} of itself and {mix.takes:g} of the new weights.",
+                mix.call,
+            )
+        elif mix.keeps < 0.3 and mix.takes < 1:
+            yield code.seen(
+                ID,
+                f"The average keeps {mix.keeps:g} of itself and takes {mix.takes:g} of the new weights: the shares are the wrong way round.",
+                mix.call,
+            )
+        else:
+            continue
+        return
+
+
+def _mixes(story: Story) -> Iterator[Mix]:
+    for call in story.named("add_"):
+        before = call.args[0]
+        keeps = (
+            number(before.args[1]) if before.op == "call" and before.name == "mul_" and len(before.args) > 1 else None
+        )
+        takes = (
+            number(call.kwargs.get("alpha"))
+            if "alpha" in call.kwargs
+            else _share(call.args[1])[0]
+            if len(call.args) > 1
+            else None
+        )
+        if keeps is not None and takes is not None:
+            yield Mix(before.args[0], keeps, takes, call)
+    for call in story.named("lerp_"):
+        share = number(call.args[2] if len(call.args) > 2 else call.kwargs.get("weight"))
+        if share is not None:
+            yield Mix(call.args[0], 1 - share, share, call)
+    for call in story.named("copy_"):
+        if len(call.args) > 1 and call.args[1].op == "bin" and call.args[1].name == "Add":
+            yield from _sum(call.args[0], call.args[1], call)
+    for call in story.named("setattr"):
+        if call.args[1].data == "data" and call.args[2].op == "bin" and call.args[2].name == "Add":
+            yield from _sum(call.args[0], call.args[2], call)
+
+
+def _sum(into: Val, total: Val, call: Val) -> Iterator[Mix]:
+    shares = [_share(a) for a in total.args]
+    own = [s for s, v in shares if s is not None and _owner(v) is _owner(into) and _owner(v) is not None]
+    other = [s for s, v in shares if s is not None and _owner(v) is not _owner(into) and _owner(v) is not None]
+    if len(own) == 1 and len(other) == 1 and own[0] is not None and other[0] is not None:
+        yield Mix(into, own[0], other[0], call)
+
+
+def _share(value: Val) -> tuple[float | None, Val]:
+    if value.op == "bin" and value.name == "Mult":
+        for one, other in (value.args, tuple(reversed(value.args))):
+            if (known := number(one)) is not None:
+                return known, other
+    return None, value
+
+
+def _owner(value: Val) -> Val | None:
+    """The network whose parameter this is."""
+    for one in made_of(value):
+        if one.op == "call" and one.name in ("parameters", "named_parameters", "state_dict", "buffers") and one.args:
+            return one.args[0]
+    return None

@@ -1,0 +1,78 @@
+"""The model is put into evaluation mode and never back into training mode.
+
+What it sees
+------------
+`model.eval()` inside the training loop, and no `model.train()` anywhere inside that loop.
+
+Why it matters
+--------------
+After the first validation, dropout is off and batch norm uses frozen statistics for the rest of the run.
+
+How it decides
+--------------
+The model whose parameters the optimizer was given is switched by `eval()` in the loop that holds the backward
+pass (or in what it calls), and no `train()` at all is called in that loop. If any `train()` call exists that the
+walk did not reach, nothing is said.
+
+When it is wrong
+----------------
+If training in evaluation mode is meant (frozen batch norm while fine-tuning).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from wheeltapper.finding import Finding
+from wheeltapper.program.program import dotted_name
+from wheeltapper.program.reading import Code
+
+ID = "train-mode-not-restored"
+CAUSE: str | None = "stuck-eval-mode"
+DECIDES = True
+
+
+def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework or not code.loop.complete:
+        return
+    reached = {e.node for e in code.loop.of("train", "eval")}
+    if any(c not in reached and _may_be_a_mode(code, c) for c in code.program.calls.get("train", [])):
+        return
+    trained = trained_models(code)
+    for loop in dict.fromkeys(b.loops[0] for b in code.loop.backwards):
+        if code.loop.inside(loop, "train"):
+            continue
+        evals = [e for e in code.loop.inside(loop, "eval") if e.name in trained]
+        if evals:
+            yield code.finding(
+                ID,
+                f"{evals[0].name}.eval() is called inside the training loop and {evals[0].name}.train() is not: after the first "
+                "evaluation the model trains in evaluation mode.",
+                evals[0].node,
+                code.loop.backwards[0].node,
+            )
+            return
+
+
+def _may_be_a_mode(code: Code, call: ast.Call) -> bool:
+    funcs, unseen = code.program.targets(call)
+    return unseen or not funcs
+
+
+def trained_models(code: Code) -> set[str]:
+    """Names of the models whose parameters an optimizer was given."""
+    names = set()
+    for part in code.made("optimizer"):
+        for node in part.call.args[:1]:
+            for inner in ast.walk(node):
+                if (
+                    isinstance(inner, ast.Call)
+                    and isinstance(inner.func, ast.Attribute)
+                    and inner.func.attr in ("parameters", "named_parameters")
+                ):
+                    base = inner.func.value
+                    while isinstance(base, ast.Attribute) and base.attr in ("module", "_orig_mod"):
+                        base = base.value
+                    names.add(dotted_name(base).split(".")[-1])
+    return names

@@ -1,0 +1,1 @@
+"""Rules: signs and causes, one file each."""
