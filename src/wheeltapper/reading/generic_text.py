@@ -62,8 +62,21 @@ _NOT_LOGS = {
 _MODULE = re.compile(r"\s*\(\w+\): \w+\(")  # a line of a printed torch model
 _SETTING = re.compile(r"\s*[A-Z][A-Z0-9_]*: *[\[(]?[-+\d][^A-Za-z=]*$")  # "IOU_LABELS: [0, 1]": a configuration printed
 # Settings that a script dumped as JSON before its first row.
-_SETTINGS_FIRST = re.compile(r"\s*\{[ \t]*\n(?:[ \t]+[^\n]*\n|[ \t]*\n){1,400}\}[ \t]*\n+(?=[^\s{\[<]|\[\d+[/\]])")
+_ROW_FOLLOWS = re.compile(r"[^\s{\[<]|\[\d+[/\]]")
+_MOST_SETTINGS = 400  # lines of such a dump
 _MAX_LINE = 4000  # a longer line holds arrays or code, not named numbers
+
+
+def _settings_first(text: str) -> bool:
+    """Whether a JSON object that spans lines, closed at the margin, stands before other lines; one pass over the lines."""
+    lines = text.lstrip().split("\n", _MOST_SETTINGS + 3)[: _MOST_SETTINGS + 2]
+    if lines[0].strip() != "{":
+        return False
+    end = next((i for i, line in enumerate(lines) if i and line[:1] not in ("", " ", "\t")), None)
+    if end is None or end < 2 or lines[end].rstrip() != "}":
+        return False
+    follows = next((line for line in lines[end + 1 :] if line.strip()), "")
+    return _ROW_FOLLOWS.match(follows) is not None
 
 
 def sniff(head: Head) -> float:
@@ -72,7 +85,7 @@ def sniff(head: Head) -> float:
     # "{'loss': 0.5, ...}" is a dict as Python prints it: the rows of many a log, and no JSON.
     if not text or head.path.suffix.lower() in _NOT_LOGS:
         return 0.0
-    if start[:1] in ("{", "<") and start != "{'" and not _SETTINGS_FIRST.match(text):
+    if start[:1] in ("{", "<") and start != "{'" and not _settings_first(text):
         return 0.0
     lines = text.split("\n")[:2000]
     numbered = is_numbered(lines)
