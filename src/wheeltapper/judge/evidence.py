@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -17,7 +17,7 @@ from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import Sign, ask, signs
 from wheeltapper.study import Absent, Study
 
-Grade = Literal["proof", "hint", "note"]
+Grade = Literal["proof", "hint", "range", "note"]
 FAILED = "this {kind} failed, which is a bug in Wheeltapper"
 FAILS: tuple[type[Exception], ...] = (Exception,)  # what one observation or sign must not take the others with it by
 SEVERITY = {"note": 1, "watch": 2, "ill": 3}
@@ -86,7 +86,7 @@ def gather(study: Study, audit: Sequence[Finding] = (), *, live: bool = False) -
     run = study.run
     resumed = any(segment.kind == "resume" for segment in run.segments)
     return Evidence(
-        tuple(seen), tuple(pointers_of(audit, resumed=resumed)), tuple(findings), tuple(clears), tuple(unknowns),
+        tuple(seen), (*pointers_of(audit, resumed=resumed), *_out_of_range(study)), tuple(findings), tuple(clears), tuple(unknowns),
         bool(run.configs or run.scripts),
     )  # fmt: skip
 
@@ -149,6 +149,22 @@ def _together(findings: Sequence[Finding]) -> Seen:
         TOGETHER, state, not ill, text, "learning", None,
         first.series if first else None, first.clock if first else None, first.onset if first else None,
     )  # fmt: skip
+
+
+BEYOND = 0.6  # steps beyond its usual range from which a setting points to a cause
+
+
+def _out_of_range(study: Study) -> Iterator[Pointer]:
+    """Settings that lie beyond their working range, each for its cause."""
+    knobs = study.maybe("knobs")
+    for beyond in study.maybe("out_of_range") or ():
+        if beyond.steps >= BEYOND:
+            place = knobs.place(beyond.range.knob)
+            told = Finding(
+                "beyond-range", beyond.sentence(), "watch", "suspected", numbers={"steps": beyond.steps},
+                places=(place,) if place.file else (),
+            )  # fmt: skip
+            yield Pointer(beyond.range.cause, "range", told)
 
 
 def pointers_of(audit: Iterable[Finding], *, resumed: bool = False) -> list[Pointer]:

@@ -11,11 +11,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 
+from wheeltapper.judge.evidence import Grade
 from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores
 from wheeltapper.judge.tables import (
     HEALTHY,
@@ -64,7 +65,7 @@ def count(runs: Sequence[Labelled]) -> Tables:
     }
     looked = Counter(run.ill for run in runs if run.looked)
     causes = Counter(run.cause for run in runs if run.ill and not run.confounded)
-    pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in ("proof", "hint", "note")}
+    pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in get_args(Grade)}
     total = Counter(run.ill for run in runs)
     return Tables(states, dict(sorted(causes.items())), pointers, looked[True], looked[False], total[False], total[True])
 
