@@ -30,6 +30,7 @@ from wheeltapper.judge.tables import (
     tables,
 )
 from wheeltapper.reading.record import Floats
+from wheeltapper.rules.signs import deciding
 
 LN2 = math.log(2)
 NAMED = 40  # causes that a wrong finding could have named instead
@@ -139,9 +140,10 @@ def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple
 def _stands(p: float, evidence: Evidence) -> float:
     """A sign that stands on its own, or a proof, where the rest does not speak against it: of 233 left-out runs like that 231
     were ill, of 122 with a proof all. The probability is moved above the line accordingly, its order kept."""
-    signs = any(f.severity == "ill" and f.grade != "suspected" for f in without_echoes(evidence.findings))
+    ill = [f for f in without_echoes(evidence.findings) if f.severity == "ill" and f.grade != "suspected"]
     proved = any(pointer.grade == "proof" for pointer in evidence.pointers)
-    return max(p, 0.9 + 0.1 * (p - AGREES) / (1 - AGREES)) if (signs or proved) and p >= AGREES else p
+    least = 0.0 if any(f.id in deciding() and f.grade == "is" for f in ill) else AGREES
+    return max(p, 0.9 + 0.1 * max(0.0, p - AGREES) / (1 - AGREES)) if (ill or proved) and p >= least else p
 
 
 def log_odds(illness: Floats) -> float:

@@ -5,6 +5,7 @@ What is seen is small (a state for each observation), so thousands of runs are k
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -58,7 +59,8 @@ def cause_of(label: str | None) -> str:
 def see_all(folder: Path, jobs: int = 1, say: Callable[[str], None] = lambda _: None) -> list[Labelled]:
     """What is seen in every healthy or broken run of a labelled folder."""
     labels = [label for label in _labels(folder) if label.get("class") in ("healthy", "broken")]
-    work = [(str(folder / "runs" / str(label["id"])), label) for label in labels]
+    runs = folder / "runs" if (folder / "runs").is_dir() else folder
+    work = [(str(runs / str(label["id"])), label) for label in labels]
     if jobs < 2:
         out = [see(path, label) for path, label in work]
     else:
@@ -68,8 +70,24 @@ def see_all(folder: Path, jobs: int = 1, say: Callable[[str], None] = lambda _: 
     return out
 
 
+UNLABELLED = "unlabelled"  # in trouble, and the record names no cause that we know
+
+
+def _records(manifest: Path) -> list[dict[str, object]]:
+    """Public records: a table with name, format and class; their causes are not labelled."""
+    kinds = {"healthy": "healthy", "healthy-hard-negative": "healthy", "trouble": "broken"}
+    with manifest.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [
+        {"id": row["name"], "family": "public", "format": row["format"], "class": kinds.get(row["class"]), "cause": UNLABELLED}
+        for row in rows
+    ]
+
+
 def _labels(folder: Path) -> list[dict[str, object]]:
-    file = folder / "labels.jsonl"
+    file, manifest = folder / "labels.jsonl", folder / "MANIFEST.csv"
+    if manifest.is_file():
+        return _records(manifest)
     if not file.is_file():
         raise InputError(f"{folder} has no labels.jsonl.", do="Give a folder with runs/ and labels.jsonl (wheeltapper.lab.worlds makes them).")
     lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]

@@ -24,10 +24,11 @@ from wheeltapper.run.model import Run
 ABOUT = "crash"
 EDGES = (1e-9, 0.05, 0.5)
 BAND = (None, 1e-9)
+ERRORS = frozenset(["loss", "nll", "bits", "perplexity", "mse", "rmse", "mae", "relative_error"])
 
 
 def observe(run: Run) -> Reading | Unknown:
-    losses = [s for s in run.series.values() if s.quantity in ("loss", "nll") and len(s) >= 3]
+    losses = [s for s in run.series.values() if s.quantity in ERRORS and len(s) >= 3]
     if not losses:
         return Unknown("no loss is logged", ("train/loss",))
     worst = max(losses, key=lambda s: float(np.mean(~s.finite)))

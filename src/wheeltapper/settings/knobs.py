@@ -64,6 +64,11 @@ class Knobs(Mapping[str, KnobValue]):
         found = self._values.get(id)
         return Place() if found is None or found.leaf is None else place_of(found.leaf)
 
+    def completed(self, other: Knobs) -> Knobs:
+        """With what only the other declares; a declared value beats a default."""
+        more = {v.id: v for v in other.declared() if v.id not in self._values or self._values[v.id].default}
+        return Knobs({**self._values, **more}, self.dialect)
+
     def declared(self) -> list[KnobValue]:
         """Knobs that some source really sets."""
         return [value for value in self._values.values() if not value.default]

@@ -31,6 +31,7 @@ PERCEPTUAL = {"lpips", "dists", "fid", "kid", "niqe"}
 STATED = re.compile(r"(?i)(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev)(?=$|[^a-z])")
 COMMON = 0.8  # of the rows must hold all parts of a loss
 BATCHES = 20
+FEWEST = 3  # values: fewer are a word of a sentence, no curve
 OWN_RULES = {"gan_d", "gan_g", "gan_real", "gan_fake", "policy_loss", "value_loss", "entropy", "kl"}
 
 
@@ -45,7 +46,7 @@ class Task:
 
 @derived
 def task(run: Run) -> Task:
-    quantities = {s.quantity for s in run.series.values()}
+    quantities = {s.quantity for s in run.series.values() if int(s.finite.sum()) >= FEWEST}
     raws = {s.raw.lower() for s in run.series.values()}
     settings = " ".join(leaf.dotted.lower() for tree in run.configs for leaf in tree.leaves)
     diffusion = {"loss_q0", "loss_q3"} <= raws or any(
@@ -160,7 +161,7 @@ def val_metrics(run: Run) -> tuple[Series, ...]:
     found = [s for s in found if s.quantity not in told or STATED.search(s.raw) or s.window == "eval"]
     bare = [s for s in scores if s.split is None and s.quantity in rank]
     found = found or [s for s in bare if s.quantity in SHARES and _held_out(run, s)]
-    if not found and not any(s.quantity == "loss" and s.split for s in run.series.values()):
+    if not found and not any(s.quantity == "loss" and s.split in ("val", "test") for s in run.series.values()):
         found = [s for s in bare if s.quantity in (*SHARES, "f1", "auc", "psnr")]  # all there is
     if not found:
         raise Absent("no validation metric is logged", ("a metric on held-out data",))

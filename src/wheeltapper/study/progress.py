@@ -121,19 +121,19 @@ def _log_gap(run: Run, clock: str) -> float:
 
 @derived
 def knobs(run: Run) -> Knobs:
-    """The settings by meaning, whatever the framework spells them. Where no configuration sets any, what stands in the
-    script beside the log, defaults of options too: a command line that nobody kept may have set others, which the note of the
-    setting says."""
+    """The settings by meaning, whatever the framework spells them. What no configuration sets is taken from the script beside
+    the log, defaults of options too: a command line that nobody kept may have set others, which the note of the setting says."""
     trees = (*run.configs, *configs_among(run.scripts))
     found = read_knobs(trees, run_formats=run.formats) if trees else None
-    if found is not None and found.declared():
-        return found
     coded = _settings_in_code(run)
-    if coded is not None and not _outlasts(run, said := read_knobs([coded], dialect="generic")):
-        return said
-    if found is None:
+    said = read_knobs([coded], dialect="generic") if coded is not None else None
+    if said is not None and _outlasts(run, said):
+        said = None
+    if found is not None:
+        return found if said is None else found.completed(said)
+    if said is None:
         raise Absent("no configuration was found", ("the config file or the command line",))
-    return found
+    return said
 
 
 def _outlasts(run: Run, said: Knobs) -> bool:

@@ -42,6 +42,7 @@ class Sign:
     live: bool
     look: Callable[..., Answer | list[Finding]]
     cases: Mapping[str, Any]
+    decides: bool = False  # an ill finding of it is the loss of the run, whatever else is seen
 
 
 def _load(name: str) -> Sign:
@@ -52,13 +53,19 @@ def _load(name: str) -> Sign:
     if name.replace("_", "-") != module.ID:
         raise ContractError(f"signs/{name}.py calls itself {module.ID!r}; the file and the id must agree")
     page = inspect.cleandoc(module.__doc__ or module.ID)
-    return Sign(module.ID, page.splitlines()[0].rstrip("."), page, module.LIVE, module.look, module.CASES)
+    return Sign(module.ID, page.splitlines()[0].rstrip("."), page, module.LIVE, module.look, module.CASES, getattr(module, "DECIDES", False))
 
 
 @cache
 def signs() -> tuple[Sign, ...]:
     """Every sign, in name order."""
     return tuple(_load(info.name) for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+
+
+@cache
+def deciding() -> frozenset[str]:
+    """Signs whose ill finding is the loss of the run."""
+    return frozenset(sign.id for sign in signs() if sign.decides)
 
 
 def ask(sign: Sign, study: Study) -> list[Answer]:

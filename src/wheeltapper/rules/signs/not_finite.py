@@ -35,11 +35,13 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place
+from wheeltapper.observations.not_finite_share import ERRORS
 from wheeltapper.rules.signs import last_words, seen, where
 from wheeltapper.run.model import Run, Series
 
 ID = "not-finite"
 LIVE = True
+DECIDES = True
 STOPPED = re.compile(
     r"\b(nan|inf|infinity|non-?finite)\b[^\n]{0,30}\bloss|\bloss\b[^\n]{0,30}\b(nan|inf|non-?finite)\b", re.IGNORECASE
 )
@@ -110,7 +112,7 @@ def _one(series: Series) -> Finding | None:
         return None
     if bad.all():
         what = f"{series.name} is never finite ({n} values)"
-        return seen(ID, series, what, severity="ill" if series.quantity == "loss" else "watch", grade="is", onset=0)
+        return seen(ID, series, what, severity="ill" if series.quantity in ERRORS else "watch", grade="is", onset=0)
     tail = bad[-max(1, min(5, n - first)) :]
     gone = bool(tail.all())
     if series.quantity in ("grad_norm", "loss_scale"):
