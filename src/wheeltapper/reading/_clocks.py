@@ -23,6 +23,17 @@ STEP = (
     "#",  # spaCy's
     "itr", "training_steps", "train_steps", "global-step", "env_steps", "env_step", "frames", "totalenvinteracts", "total_env_steps", "num_env_steps", "i",
 )  # fmt: skip
+# Names that count steps in some programs and something else in others: believed where they plainly count.
+ODD_STEP = (
+    "gs", "gstep", "upd", "upds", "ups", "nupd", "n_upd", "num_upd", "opt_step", "opt_steps", "tick", "it_num", "iter_num", "iter_no",
+    "it_no", "nit", "niter", "step_num", "step_no", "nstep", "nsteps", "n_steps", "n_step", "stp", "batches", "n_batches", "num_batches",
+    "mb", "minibatch", "minibatches", "batch_no", "grad_steps", "gradient_steps", "train_iter", "train_iters", "trees", "num_trees",
+    "n_trees", "boost_round", "boosting_round", "t", "k", "n",
+)  # fmt: skip
+ODD_EPOCH = (
+    "round", "rounds", "rnd", "comm_round", "communication_round", "server_round", "fl_round", "ep_num", "epoch_no", "epo", "epc", "eps",
+    "pass", "sweep", "cycle", "generation", "gen",
+)  # fmt: skip
 EPOCH = ("epoch", "epochs", "current_epoch", "train/epoch", "epoch_num", "num_epoch", "ep", "e", "epoch_idx", "epoch_id")
 SAMPLE = (
     "samples", "samples_seen", "num_samples_seen", "consumed_samples", "consumed_train_samples", "nimg", "images_seen",
@@ -71,6 +82,10 @@ def clocks_of(table: Table) -> Clocks:
             found[clock] = _carried(column) * (1000.0 if name in THOUSANDS else 1.0)  # type: ignore[index]
             used.add(lower[name])
             break
+    for clock, names in (("step", ODD_STEP), ("epoch", ODD_EPOCH)):
+        if clock not in found and (name := next((n for n in names if n in lower and _plainly_counts(table, lower[n])), "")):
+            found[clock] = _carried(table.column(lower[name]))  # type: ignore[index, arg-type]
+            used.add(lower[name])
     turns = _through_restarts(table, lower, found, used)
     _add_seconds(table, lower, found, used)
     if turns:
@@ -148,6 +163,16 @@ def _counts(column: Floats, *, strict: bool) -> bool:
     if not bool(np.any(change > 0)):
         return False
     return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
+
+
+def _plainly_counts(table: Table, name: str) -> bool:
+    """Whole numbers that never fall, rise on most rows, and begin near none."""
+    column = table.said(name)
+    if len(column) < LEAST_COUNTED or not np.all(np.isfinite(column)) or np.any(column % 1) or np.any(column < 0):
+        return False
+    change = np.diff(column)
+    usual = float(np.median(change))
+    return bool(np.all(change >= 0)) and float(np.mean(change > 0)) > 0.5 and column[0] <= 5 * max(usual, 1.0)
 
 
 def _measures(column: Floats, *, beside: bool) -> bool:

@@ -7,22 +7,20 @@ into one sawtooth.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from wheeltapper.reading._clocks import Clocks, clocks_of
+from wheeltapper.reading._split_words import SPLITS, split_of
 from wheeltapper.reading._table import HOLE, Mask, Stated, Table
 from wheeltapper.reading._text import seconds
 from wheeltapper.reading.record import Note, Points, Reading
 
 SPLIT_COLUMNS = {"split", "mode", "phase", "stage", "set", "subset", "type", "dataset", "partition", "kind"}
-SPLITS = {
-    "train": "train", "training": "train", "trn": "train",
-    "val": "val", "valid": "val", "validation": "val", "eval": "val", "evaluation": "val", "dev": "val",
-    "test": "test", "testing": "test",
-}  # fmt: skip
+# Columns that say what a row is about; some of their words may name a split.
+EVENT_COLUMNS = {"event", "what", "record", "row_type", "msg", "message", "section", "group", "prefix", "source", "category", "job"}
 RUN_COLUMNS = {
     "run", "run_id", "run_name", "run_uuid", "uid", "uuid", "experiment", "exp", "exp_name", "trial", "trial_id", "job_id",
     "fold", "seed",
@@ -69,7 +67,7 @@ def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None,
     column, splits = _splits(table)
     points: list[Points] = []
     for split, rows in splits.items():
-        stated = Stated("eval" if split in ("val", "test") else None, split)
+        stated = _stated(split)
         points += table.points(clocks.clock, clocks.at, clocks.others, skip=hidden, rows=rows, stated=stated)
     words = {*hidden, column}
     told = table.reading(format, points, facts=clocks.facts, notes=clocks.notes, words=words)
@@ -77,6 +75,16 @@ def _reading(table: Table, format: str, *, skip: Iterable[str], key: str | None,
         return told
     notes = told.notes if first else tuple(clocks.notes)
     return Reading(told.file, format, told.points, facts=told.facts, events=told.events, notes=notes, key=key)
+
+
+def _stated(split: str | None) -> Callable[[str], Stated]:
+    """What a row of a split says of its columns; a name that states a split itself ("train_bce" beside "auc") is believed."""
+
+    def stated(name: str) -> Stated:
+        own = split and (split_of(name) or split)
+        return Stated("eval" if own in ("val", "test") else None, own)
+
+    return stated
 
 
 def _named_rows(table: Table) -> tuple[str, str] | None:
@@ -124,17 +132,24 @@ def _subject(table: Table) -> str:
 def _splits(table: Table) -> tuple[str, dict[str | None, Mask | None]]:
     """The rows of each split, by a column whose words are splits."""
     for name, words in table.texts.items():
-        if name.strip().lower() not in SPLIT_COLUMNS:
+        mixed = name.strip().lower() in EVENT_COLUMNS
+        if name.strip().lower() not in SPLIT_COLUMNS and not mixed:
             continue
-        found = [(row, SPLITS.get(cell.strip().lower())) for row, cell in words.items()]
-        if None in {split for _, split in found}:
+        found = [(row, _split_in(cell) if mixed else SPLITS.get(cell.strip().lower())) for row, cell in words.items()]
+        if None in {split for _, split in found} and not (mixed and {"val", "test"} & {split for _, split in found}):
             continue
         label = np.full(len(table), "", dtype=object)
         for row, split in found:
             if row < len(label):
-                label[row] = split
+                label[row] = split or ""
         return name, {(split or None): label == split for split in dict.fromkeys(label.tolist())}
     return "", {None: None}
+
+
+def _split_in(cell: str) -> str | None:
+    """The split that an event is about: "valid", "epoch_end_val", "train step"."""
+    found = {SPLITS[word] for word in re.split(r"[^a-z]+", cell.lower()) if word in SPLITS}
+    return found.pop() if len(found) == 1 else None
 
 
 def _runs(table: Table) -> tuple[str, dict[str, Mask]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from wheeltapper.reading._fields import field_of
 from wheeltapper.reading._rows import Field, Role
+from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading._text import NUMBER
 from wheeltapper.reading.record import Window
 
@@ -44,7 +45,7 @@ _MMENGINE = re.compile(
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
     r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
-    r"|update|up\.|epoch|ep\.?|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
+    r"|update|upd|up\.|gs|epoch|epo|ep\.?|(?:comm(?:unication)?[ _])?round|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
     r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*['\"]?(?P<value>[\d,]*\d(?:\.\d+)?)(?!\.?\w|%|\.\.)",
     re.IGNORECASE,
 )
@@ -66,11 +67,11 @@ _BARE = re.compile(
 )
 _BEHIND = re.compile(r"\s\[\s*(?P<images>\d+)\s*/\s*(?P<set>\d+)\]\s*$")
 _ESPNET = re.compile(r"(?P<epoch>\d+)epoch:(?P<split>train|valid):\d+-(?P<inner>\d+)batch:")
-_EPOCHS = ("epoch", "ep", "轮次")
+_EPOCHS = ("ep", "轮次", "round", "comm")
 _INNERS = ("batch", "minibatch")
 # A heading says of which split the numbers behind it are: "- Eval metrics: loss: 0.3 ; acc: 0.8", "[valid] loss=2.1".
 _HEADING = re.compile(
-    r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev))"
+    r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev|held[-_ ]?out|hold[-_ ]?out|oof))"
     r"(?: (?i:metrics?|results?|stats|scores?|set))*\s*[-:>|]+\s+(?=[A-Za-z_])"
     r"|\[ ?(?P<boxed>(?i:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?)) ?\](?= +[A-Za-z_])"
     r"|Saving dict for global step \d+:\s+(?P<saved>)"  # an Estimator's evaluation
@@ -245,19 +246,6 @@ def says_split(body: str) -> bool:
 
 def _scores(spec: Field) -> bool:
     return spec.split is None and SCORE.search(spec.name) is not None
-
-
-def split_of(name: str) -> str | None:
-    """The split a name begins with, if it states one.
-
-    >>> split_of("Val Acc"), split_of("train_loss"), split_of("value_loss"), split_of("validation")
-    ('val', 'train', None, 'val')
-    """
-    found = re.match(r"(?i)(train|training|trn|val|valid|validation|vld|test|testing|tst|eval|evaluation|dev)(?=[\W_]|$)", name)
-    if found is None:
-        return None
-    word = found[1].lower()
-    return "train" if word.startswith("tr") else "test" if word.startswith("t") else "val"
 
 
 def _trim(name: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wheeltapper.reading._pairs import split_of
 from wheeltapper.reading._phases import Phases
 from wheeltapper.reading._rows import Field, Role, Table
+from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading.record import ClockName, Fact, Floats, Ints, Note, Points
 
 _OWN: tuple[ClockName, ...] = ("step", "micro_step", "sample", "token", "epoch", "second")
@@ -102,9 +102,15 @@ def place(
     return Placed(_points(stands, file, phases), tuple(facts), tuple(notes), anchors)
 
 
-def _stands_still(table: Table, epoch: Floats) -> bool:
-    """'epoch': 0.0 on every row: a fraction printed with too few digits tells no place."""
-    return len(epoch) >= 5 and bool(np.all(epoch == 0)) and table.column("inner") is None and not table.last
+STILL = 5  # rows at one position before it is taken for none
+
+
+def _stands_still(table: Table, clock: ClockName, track: Floats) -> bool:
+    """'epoch': 0.0 on every row: a fraction printed with too few digits tells no place. No more does "Iteration 1" of a
+    fit that is called anew for every row."""
+    if len(track) < STILL or table.column("inner") is not None or table.last:
+        return False
+    return bool(np.all(track == 0)) if clock == "epoch" else clock == "step" and bool(np.all(track == track[0]))
 
 
 def _within_epochs(table: Table, tables: list[Table]) -> Table:
@@ -270,7 +276,7 @@ def _stand_on(stand: _Stand, first: int, per_epoch: float | None, bounded: bool,
     own: dict[ClockName, Floats] = {}
     for clock in _OWN:
         track = table.column(clock)  # type: ignore[arg-type]
-        if track is not None and (clock != "epoch" or not _stands_still(table, track)):
+        if track is not None and not _stands_still(table, clock, track):
             own[clock] = track
     time = table.column("time")
     if time is not None and "second" not in own:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from wheeltapper.reading import Head
 from wheeltapper.reading._clocks import reading_by_clocks
+from wheeltapper.reading._echo import EchoScanner
 from wheeltapper.reading._events import EventScanner
 from wheeltapper.reading._lines import LineFeed
 from wheeltapper.reading._pairs import place_of
@@ -44,7 +45,7 @@ def sniff(head: Head) -> float:
 
 def read(path: Path) -> list[Reading]:
     feed, builder = LineFeed(path), TableBuilder(str(path))
-    events = EventScanner(str(path))
+    events, echo = EventScanner(str(path)), EchoScanner(str(path))
     box: list[tuple[str, float]] = []
     section, began = "", 0
     place: list[tuple[str, float]] = []  # what a line above the box says: "──── Epoch 3 ────"
@@ -71,12 +72,14 @@ def read(path: Path) -> list[Reading]:
                     ] or place
                     talk.append((line, text))
             events.feed(talk)
+            echo.feed(talk)
     if box:
         builder.add(began, [*_unless_told(place, box), *box])  # the program was stopped inside a box
     builder.notes += feed.notes()
     found, marks = events.finish(Anchors(None, {}))
     reading = reading_by_clocks(builder.table(), FORMAT, _stated, skip={"time/iterations"})
-    return [replace(reading, events=(*reading.events, *found), checkpoints=(*reading.checkpoints, *marks))]
+    configs = (*reading.configs, *echo.finish())
+    return [replace(reading, configs=configs, events=(*reading.events, *found), checkpoints=(*reading.checkpoints, *marks))]
 
 
 def _unless_told(place: list[tuple[str, float]], box: list[tuple[str, float]]) -> list[tuple[str, float]]:

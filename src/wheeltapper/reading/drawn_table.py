@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wheeltapper.reading import Head
-from wheeltapper.reading._clocks import EPOCH, STEP
+from wheeltapper.reading._clocks import EPOCH, ODD_EPOCH, ODD_STEP, STEP
 from wheeltapper.reading._csv import EMPTY, looks_like_name
+from wheeltapper.reading._echo import EchoScanner
 from wheeltapper.reading._events import EventScanner
 from wheeltapper.reading._generic import readings_of_table
 from wheeltapper.reading._lines import LineFeed
@@ -32,7 +33,7 @@ SEEN = 1200  # lines by which a file is judged
 _OTHERS = {".json", ".jsonl", ".yaml", ".yml", ".py", ".sh", ".csv", ".tsv", ".toml", ".xml", ".html"}
 _RULE = re.compile(r"^[\s|+:=*-]{3,}$")
 _GAP = re.compile(r"\s{2,}|\t")
-_CLOCKS = {*STEP, *EPOCH, "e", "round", "trees"}
+_CLOCKS = {*STEP, *EPOCH, *ODD_STEP, *ODD_EPOCH, "e"}
 _RESULT = re.compile(r"(?i)loss|acc|err|score|reward|return|ppl|f1|auc|iou|dice|psnr|map|mse|mae|bleu|wer|\blr\b")
 
 Cells = tuple[str, ...]
@@ -51,7 +52,7 @@ def sniff(head: Head) -> float:
 
 def read(path: Path) -> list[Reading]:
     feed, builder, table = LineFeed(path), TableBuilder(str(path)), _Table()
-    events = EventScanner(str(path))
+    events, echo = EventScanner(str(path)), EchoScanner(str(path))
     for chunks in (feed.more(), feed.last()):
         for chunk in chunks:
             talk: list[tuple[int, str]] = []
@@ -62,12 +63,13 @@ def read(path: Path) -> list[Reading]:
                 elif text.strip():
                     talk.append((line, text))
             events.feed(talk)
+            echo.feed(talk)
     builder.notes += feed.notes()
     found, marks = events.finish(Anchors(None, {}))
     readings = readings_of_table(builder.table(), FORMAT)
     first = readings[0]
     whole = Reading(
-        first.file, FORMAT, first.points, first.configs, first.facts, (*first.events, *found),
+        first.file, FORMAT, first.points, (*first.configs, *echo.finish()), first.facts, (*first.events, *found),
         (*first.checkpoints, *marks), first.notes, first.key,
     )  # fmt: skip
     return [whole, *readings[1:]]

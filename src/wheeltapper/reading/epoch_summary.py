@@ -15,8 +15,9 @@ from wheeltapper.reading import Head
 from wheeltapper.reading._bars import bar_row
 from wheeltapper.reading._fields import field_of, has_rows
 from wheeltapper.reading._log import read_log
-from wheeltapper.reading._pairs import loose_pairs, of_batches, place_of, says_split, split_of
+from wheeltapper.reading._pairs import loose_pairs, of_batches, place_of, says_split
 from wheeltapper.reading._rows import Row
+from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading._tail import Tail
 from wheeltapper.reading._text import NUMBER, head_text
 from wheeltapper.reading.record import Reading

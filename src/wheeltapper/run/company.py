@@ -17,6 +17,7 @@ import numpy as np
 from wheeltapper.reading.record import Points
 from wheeltapper.run.model import Split
 from wheeltapper.run.names import Meaning, meaning_of
+from wheeltapper.run.roles import inferred
 
 _BARE: dict[str, Split | None] = {
     "train": "train", "training": "train", "learn": "train", "valid": "val", "val": "val", "validation": "val",
@@ -36,7 +37,7 @@ def meanings_of(points: Sequence[Points]) -> list[Meaning]:
     found = _of_files(points, found)
     found = _of_agents(points, found)
     found = _bare_splits(points, found)
-    found = _whose_scores(points, found)
+    found = _whose_scores(points, inferred(points, found))
     return _only_parts(points, found)
 
 

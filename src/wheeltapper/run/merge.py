@@ -66,6 +66,8 @@ def merge(readings: Sequence[Reading], *, name: str, root: str, scripts: Sequenc
     dead: dict[str, tuple[Series, ...]] = {}
     for label, (members, meaning) in grouped.items():
         columns = [_chunks(p, launches) for p in members]
+        if meaning.inferred:
+            notes.append(Note(f"`{members[0].name}` is read as {label}: {meaning.inferred}", members[0].file))
         if all(p.woven for p in members):
             series[label] = _in_order(_series(label, members[0], meaning, [c for column in columns for c in column]))
             continue
@@ -388,6 +390,7 @@ def _series(label: str, first: Points, meaning: Meaning, chunks: list[_Chunk]) -
         clocks=clocks,
         window=first.window or meaning.window,
         rank=first.rank,
+        inferred=meaning.inferred,
     )
 
 

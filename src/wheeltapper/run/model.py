@@ -66,6 +66,7 @@ class Series:
     clocks: Mapping[ClockName, Floats] = field(default_factory=dict)
     window: Window | None = None
     rank: int | None = None
+    inferred: str = ""  # why its role was inferred, where its name does not tell it
 
     def __post_init__(self) -> None:
         for array in (self.at, self.values, self.file_of, self.lines, *self.clocks.values()):

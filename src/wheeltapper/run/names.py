@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 
+from wheeltapper.reading._split_words import BESIDE_RESULT, SPLITS, joined
 from wheeltapper.reading.record import Window
 from wheeltapper.run.model import Better, Split
 
@@ -38,6 +39,7 @@ class Meaning:
     unit: str | None
     better: Better
     window: Window | None = None
+    inferred: str = field(default="", repr=False)  # why, where structure and behaviour told it and no name
 
 
 def _read() -> Iterator[Quantity]:
@@ -61,13 +63,6 @@ QUANTITIES: tuple[Quantity, ...] = tuple(_read())
 
 _BY_ALIAS: dict[str, Quantity] = {alias: q for q in QUANTITIES for alias in q.aliases}
 
-_SPLITS: dict[str, Split] = {
-    "train": "train", "training": "train", "trn": "train", "learn": "train",
-    "val": "val", "valid": "val", "validation": "val", "eval": "val", "evaluation": "val", "dev": "val", "vld": "val",
-    "test": "test", "testing": "test", "tst": "test", "heldout": "val", "holdout": "val",
-}  # fmt: skip
-# Short for a split at the head or the end of the name of a loss or a score, and nothing elsewhere.
-_SHORT: dict[str, Split] = {"tr": "train", "va": "val", "vl": "val", "te": "test", "v": "val"}
 # The best so far, or by how much it is better, is not the score.
 _RECORD = {"best", "highest", "lowest", "improved", "improvement", "record"}
 _MEANS = {"mean", "avg", "average"}
@@ -76,7 +71,7 @@ _NOT_MEASURES = re.compile(
     r"^(n_?param\w*|num_tokens|tokens|samples|consumed_\w+|global_batch_size|batch_size|num_zeros|iters?|iteration\w*|"
     r"epochs?|(iter|epoch)_?(\d+|num|number|count|idx|index|id|no|total|left|step|steps)|"
     r"global_step|step|steps|labels|img_size|instances|targets|size|num_updates|progress_\w+|total_timesteps|"
-    r"n_updates|(time_)?iterations|bs|best\w*|is_best|patience)$"
+    r"n_updates|(time_)?iterations|bs|best\w*|is_best|patience|gs|upd|round|n_(train|val|valid|test)|(num_)?(clients|trees))$"
 )
 _HEADS = {
     "metrics",
@@ -98,6 +93,7 @@ _SETTING_WORDS = {"weight", "weights", "lambda", "coef", "coeff", "factor", "thr
 # Objectives that logs call by their own name.
 _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|xent|focal|hinge|huber|"
+    r"ctc|rnn_?t|nt_?xent|crossent|"
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
     r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
@@ -131,14 +127,14 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     >>> meaning_of("CenterRegL1").part, meaning_of("fancy_index").better
     ('center_regl1', 'unknown')
     """
-    words = _words(raw)
-    found: Split | None = "train" if _OF_TRAINING.match(raw) else _SPLITS.get(split or "")
+    words = words_of(raw)
+    found: Split | None = "train" if _OF_TRAINING.match(raw) else SPLITS.get(split or "")
     rest: list[str] = []
     cut = False  # only the first word that names a split is one; "test_coco_eval_bbox" keeps its "eval"
     for word in words:
-        if word in _SPLITS and not cut and len(words) > 1:
+        if word in SPLITS and not cut and len(words) > 1:
             cut = True
-            found = found or _SPLITS[word]
+            found = found or SPLITS[word]
         else:
             rest.append(word)
     window: Window | None = None
@@ -157,8 +153,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     rest = _without_mean(rest)
     if _is_record(rest):
         return Meaning(None, found, None, unit, "neither", window)
-    if unit == "%" and len(words) == 1 and words[0] in _SPLITS:  # "Train: 41.43% | Val: 40.47%"
-        return Meaning("accuracy", _SPLITS[words[0]], None, unit, "up", window)
+    if unit == "%" and len(words) == 1 and words[0] in SPLITS:  # "Train: 41.43% | Val: 40.47%"
+        return Meaning("accuracy", SPLITS[words[0]], None, unit, "up", window)
     if rest == ["score"] and found in ("val", "test"):  # of a competition, not of an episode
         return Meaning("score", found, None, unit or "share", "up", window)
     if raw in {"P", "R"}:  # YOLO's table; the "r" of a monitor is a return
@@ -184,10 +180,10 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
 def _short_split(words: list[str], split: Split | None) -> tuple[list[str], Split | None]:
     """ "va_acc", "loss_tr": a short word for a split beside the name of a loss or a score."""
     if split is None and len(words) > 1 and "_".join(words) not in _BY_ALIAS:
-        if words[0] in _SHORT and _is_result(words[1:]):
-            return words[1:], _SHORT[words[0]]
-        if words[-1] in _SHORT and words[-1] != "v" and _is_result(words[:-1]):
-            return words[:-1], _SHORT[words[-1]]
+        if words[0] in BESIDE_RESULT and _ends_as_result(words[1:]):
+            return words[1:], BESIDE_RESULT[words[0]]
+        if words[-1] in BESIDE_RESULT and words[-1] != "v" and _ends_as_result(words[:-1]):
+            return words[:-1], BESIDE_RESULT[words[-1]]
     if split and len(words) > 1 and words[0].isdigit() and _is_result(words[1:]):  # LightGBM's "valid_1's auc"
         return words[1:], split
     return words, split
@@ -215,6 +211,11 @@ def _is_result(words: list[str]) -> bool:
     """A loss or a score by its whole name: "loss", "acc", "val_loss" without its split."""
     known = _BY_ALIAS.get("_".join(words))
     return known.better in ("up", "down") if known else words[-1] == "loss"
+
+
+def _ends_as_result(words: list[str]) -> bool:
+    """A loss or a score, or one with a word before it: "acc", "bal_acc"."""
+    return _is_result(words) or (len(words) > 1 and len(words[-1]) > 1 and _is_result(words[-1:]))
 
 
 def _look_up(words: list[str], split: Split | None, unit: str | None, window: Window | None) -> Meaning:
@@ -295,8 +296,9 @@ def _uncut(key: str) -> str | None:
     return begun[0] if len(same) == 1 else None
 
 
-def _words(raw: str) -> list[str]:
-    text = raw.strip().replace("mAP", "_map").replace("mIoU", "miou").replace("pixAcc", "pixacc").replace("%", "")
+def words_of(raw: str) -> list[str]:
+    """The words of a logged name, in lower case."""
+    text = joined(raw.strip()).replace("mAP", "_map").replace("mIoU", "miou").replace("pixAcc", "pixacc").replace("%", "")
     text = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", text)
     text = re.sub(r"\((?:B|M|P|O)\)$", "", text)  # ultralytics: box, mask, pose
     words = [w for w in re.split(r"[^0-9A-Za-z]+", text.lower().replace("'s ", " ")) if w]  # "valid_0's auc"
