@@ -17,17 +17,20 @@ import numpy as np
 from wheeltapper.judge.echo import without_echoes
 from wheeltapper.judge.evidence import Evidence, Grade, Pointer, Seen
 from wheeltapper.judge.tables import (
+    FAR_OUT,
     SOMETHING_ELSE,
     Pointers,
     Tables,
     counted,
     declared_causes,
+    far_out,
     fits_word,
     group_of,
     hypotheses,
     is_setting,
     log_ratios,
     tables,
+    weight_of,
 )
 from wheeltapper.reading.record import Floats
 from wheeltapper.rules.signs import deciding
@@ -81,11 +84,11 @@ def scores(
     hyp = hypotheses(held, tuple(declared), own)
     gains: list[tuple[str, Floats]] = []
     outcome, settings = np.zeros(len(hyp.ids)), np.zeros(len(hyp.ids))
-    for id_, state in states.items():
-        known = held.states.get(id_)
-        if known is None or known.weight <= 0:
+    for id_, state in (*states.items(), (FAR_OUT, far_out(held, states))):
+        weight = weight_of(held, id_)
+        if weight <= 0:
             continue
-        column = known.weight * _ratios(held, id_, tuple(declared), known_ratios)[:, state]
+        column = weight * _ratios(held, id_, tuple(declared), known_ratios)[:, state]
         other = column[-1:] * (not is_setting(id_))  # a setting that we know speaks for no unknown cause
         gain = np.concatenate([column[:-1], np.zeros(len(own)), other])
         gains.append((id_, gain))
@@ -118,7 +121,7 @@ def _strongest(gains: list[tuple[str, Floats]]) -> list[tuple[str, Floats]]:
 def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple[str, float]] = ()) -> Posterior:
     """The posterior of one run. `trials`: (cause, bits) of what trials of this run said."""
     held = tables() if held is None else held
-    seen = [s for s in evidence.seen if (known := held.states.get(s.id)) is not None and known.weight > 0]
+    seen = [s for s in evidence.seen if weight_of(held, s.id) > 0]
     found = scores(held, {s.id: s.state for s in seen}, [(p.cause, p.grade) for p in evidence.pointers])
     ids, ranking, illness = found.ids, found.ranking.copy(), found.illness.copy()
     for cause, bits in trials:
@@ -129,12 +132,21 @@ def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple
     excluded = _excluded(evidence.seen, proved | {cause for cause, bits in trials if bits > 0})
     for cause in excluded:
         ranking[ids.index(cause)] = illness[ids.index(cause)] = -math.inf
-    what: list[Seen | Pointer] = [*seen, *evidence.pointers]
+    what: list[Seen | Pointer] = [*seen, *_far_out(held, seen), *evidence.pointers]
     items = [(gain, thing) for (_, gain), thing in zip(found.gains, what, strict=True)]
     shares = np.exp(ranking[1:] - ranking[1:].max())
     by_cause = {id_: float(s) for id_, s in zip(ids[1:], shares / shares.sum(), strict=True)}
     odds = log_odds(illness)
     return Posterior(_stands(calibrated(odds, held.calibration), evidence), by_cause, _items(by_cause, ids, items), excluded, odds)
+
+
+def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
+    """The count of observations far out of their band, as one thing that was seen."""
+    if weight_of(held, FAR_OUT) <= 0:
+        return []
+    state = far_out(held, {s.id: s.state for s in seen})
+    words = ("no observation is", "one observation is", "two or three observations are", "four or more observations are")[state]
+    return [Seen(FAR_OUT, state, state == 0, f"{words} out of its band as hardly any healthy run is", "learning")]
 
 
 def _stands(p: float, evidence: Evidence) -> float:

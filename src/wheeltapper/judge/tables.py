@@ -9,6 +9,7 @@ declares (SHOWS), at most 1.5 bits an observation.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -30,6 +31,9 @@ UNMEASURED = 1.5  # bits of one observation for a cause that no labelled run had
 FEWEST = 2  # labelled runs that make a cause measured
 ELSE = 0.6  # of the bits of all ill runs together count for "something else": it is not one thing
 SIGN_STATES = 4  # clear, note, watch, ill
+BAND_WORTH = 2.0  # runs' worth of the declared band: inside in healthy runs, outside in ill ones
+RARE = 0.02  # of healthy runs have it: an observation this far out of its band
+FAR_OUT = "far-out"  # how many observations are: none, one, two or three, more
 
 
 class States(msgspec.Struct, frozen=True):
@@ -77,6 +81,17 @@ def tables() -> Tables:
 @cache
 def _observations() -> dict[str, Observation]:
     return {o.id: o for o in observations()}
+
+
+UNFITTED = 1.0  # weight of an observation that no labelled run had
+
+
+def weight_of(held: Tables, id_: str) -> float:
+    """How much an observation counts; one that was never measured counts by its declared band alone."""
+    known = held.states.get(id_)
+    if known is not None:
+        return known.weight
+    return UNFITTED if outside_of(id_) else 0.0
 
 
 def is_setting(id_: str) -> bool:
@@ -155,6 +170,29 @@ def hypotheses(held: Tables, ids: tuple[str, ...], own: tuple[str, ...] = ()) ->
     return Hypotheses(names, np.log(np.concatenate([[1 - ill], ill * shares, [ill * OTHER_SHARE]])))
 
 
+@cache
+def outside_of(id_: str) -> tuple[int, ...]:
+    """The states outside the declared band; none for settings and for what has no band."""
+    observation = _observations().get(id_)
+    if observation is None or observation.setting:
+        return ()
+    return tuple(s for s in range(len(observation.edges) + 1) if not observation.inside(s))
+
+
+def far_out(held: Tables, states: Mapping[str, int]) -> int:
+    """How many observations are out of their band as hardly any healthy run is, as a state. Rare states of rare observations
+    count through the record of all of them."""
+    count = 0
+    for id_, state in states.items():
+        if state not in outside_of(id_):
+            continue
+        known = held.states.get(id_)
+        healthy = known.healthy if known is not None else []
+        at = healthy[state] if state < len(healthy) else 0
+        count += (at + 0.5) / (sum(healthy) + 1.0) < RARE or not healthy
+    return min(count, 2) if count < 4 else 3
+
+
 @dataclass(frozen=True)
 class Counted:
     """The counts of one observation, ready to be compared: by cause (rows) and state (columns)."""
@@ -164,6 +202,7 @@ class Counted:
     causes: Floats
     declared: Floats  # what each cause declares to show, as shares; zeros where nothing
     most: Floats  # bits at most, by cause
+    band: Floats  # shares of the declared band: inside, outside (rows); zeros where there is none
 
 
 def counted(held: Tables, id_: str, ids: tuple[str, ...]) -> Counted:
@@ -176,7 +215,12 @@ def counted(held: Tables, id_: str, ids: tuple[str, ...]) -> Counted:
         marks[row, shown] = 1.0 / max(len(shown), 1)
     by_cause = np.asarray([_as_array(states.causes.get(c), n) for c in ids])
     most = np.asarray([[MOST if held.measured(c) else UNMEASURED] for c in ids]) * math.log(2)
-    return Counted(_as_array(states.healthy, n), _as_array(states.ill, n), by_cause, marks, most)
+    band = np.zeros((2, n))
+    outside = list(outside_of(id_))
+    if outside and len(outside) < n:
+        band[1, outside] = 1.0 / len(outside)
+        band[0] = (band[1] == 0) / (n - len(outside))
+    return Counted(_as_array(states.healthy, n), _as_array(states.ill, n), by_cause, marks, most, band)
 
 
 def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Floats:
@@ -188,16 +232,20 @@ def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Fl
     if drop is not None:
         row, state = drop
         healthy, ill, by_cause = healthy.copy(), ill.copy(), by_cause.copy()
-        (healthy if row is None else ill)[state] -= 1
+        side = healthy if row is None else ill
+        side[state] -= 1
         if row is not None and row >= 0:
             by_cause[row, state] = max(by_cause[row, state] - 1, 0)
     n = len(healthy)
     pool = (healthy + ill + 0.5) / (healthy.sum() + ill.sum() + 0.5 * n)
-    base = _shares(healthy, pool, SMOOTH)
+    inside, outside = BAND_WORTH * known.band
+    base = _shares(healthy, (SMOOTH * pool + inside) / (SMOOTH + inside.sum()), SMOOTH + inside.sum())
     told = DECLARED * known.declared.sum(axis=1, keepdims=True)
     prior = (SHRINK * base + DECLARED * known.declared) / (SHRINK + told)
     rows = np.clip(np.log(_shares(by_cause, prior, SHRINK + told) / base), -known.most, known.most)
-    other = np.clip(ELSE * np.log(_shares(ill, base, SHRINK) / base), -MOST, MOST)
+    likely = (SHRINK * base + outside) / (SHRINK + outside.sum())
+    most = (MOST if ill.sum() >= FEWEST else UNMEASURED) * math.log(2)
+    other = np.clip(ELSE * np.log(_shares(ill, likely, SHRINK + outside.sum()) / base), -most, most)
     return np.vstack([np.zeros(n), rows, other])
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from wheeltapper.judge.evidence import Grade
 from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores
 from wheeltapper.judge.tables import (
+    FAR_OUT,
     HEALTHY,
     SOMETHING_ELSE,
     Pointers,
@@ -26,6 +27,7 @@ from wheeltapper.judge.tables import (
     Tables,
     counted,
     declared_causes,
+    far_out,
     hypotheses,
     is_setting,
     log_ratios,
@@ -42,6 +44,13 @@ FOLDS = 7
 
 def count(runs: Sequence[Labelled]) -> Tables:
     """The tables as counted, all weights alike."""
+    held = _counted(runs)
+    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states)}) for run in runs]
+    more = _counted(pooled)
+    return msgspec.structs.replace(held, states={**held.states, **more.states})
+
+
+def _counted(runs: Sequence[Labelled]) -> Tables:
     healthy: dict[str, Counter[int]] = defaultdict(Counter)
     ill: dict[str, Counter[int]] = defaultdict(Counter)
     by_cause: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
@@ -54,8 +63,8 @@ def count(runs: Sequence[Labelled]) -> Tables:
         for cause, grade in run.pointers:
             named[grade, "false" if not run.ill else "hit" if cause in (run.cause, *run.also) else "miss"] += 1
 
-    def listed(counter: Counter[int], id_: str) -> list[int]:
-        return [counter[s] for s in range(state_count(id_))]
+    def listed(counts: Counter[int], id_: str) -> list[int]:
+        return [counts[s] for s in range(state_count(id_))]
 
     states = {
         id_: States(
@@ -96,8 +105,9 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
     for r, run in enumerate(runs):
         true = run.cause if run.ill else None
         truth[r] = 0 if true is None else hyp.ids.index(true) if true in hyp.ids else len(hyp.ids) - 1
+        states = {**run.states, FAR_OUT: far_out(held, run.states)}
         for k, id_ in enumerate(names):
-            state = run.states.get(id_)
+            state = states.get(id_)
             if state is None:
                 continue
             key = (id_, true, state)
