@@ -11,6 +11,7 @@ from wheeltapper.audit import BREAKS
 from wheeltapper.errors import ContractError
 from wheeltapper.finding import Answer, Clear, Finding, Place, Unknown
 from wheeltapper.judge.echo import without_echoes
+from wheeltapper.judge.tables import TOGETHER
 from wheeltapper.observations import Observation, Reading, observations
 from wheeltapper.program.checks import registry
 from wheeltapper.rules.causes import causes
@@ -132,9 +133,6 @@ def _of_sign(sign: Sign, found: Sequence[Finding]) -> Seen:
         sign.id, SEVERITY[worst.severity], False, worst.summary, "learning", None,
         worst.series, worst.clock, worst.onset, worst.places,
     )  # fmt: skip
-
-
-TOGETHER = "ill-signs"  # a rare sign counts through the record of the others
 
 
 def _together(findings: Sequence[Finding]) -> Seen:

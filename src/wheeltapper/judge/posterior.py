@@ -26,9 +26,11 @@ from wheeltapper.judge.tables import (
     far_out,
     fits_word,
     group_of,
+    healthy_tail,
     hypotheses,
     is_setting,
     log_ratios,
+    outside_of,
     tables,
     weight_of,
 )
@@ -141,12 +143,19 @@ def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple
 
 
 def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
-    """The count of observations far out of their band, as one thing that was seen."""
+    """How far the observations are out of their bands, as one thing that was seen."""
     if weight_of(held, FAR_OUT) <= 0:
         return []
     state = far_out(held, {s.id: s.state for s in seen})
-    words = ("no observation is", "one observation is", "two or three observations are", "four or more observations are")[state]
-    return [Seen(FAR_OUT, state, state == 0, f"{words} out of its band as hardly any healthy run is", "learning")]
+    farthest = min(
+        (s for s in seen if s.state in outside_of(s.id)), key=lambda s: healthy_tail(held, s.id, s.state), default=None
+    )
+    if farthest is None or state == 0:
+        return [Seen(FAR_OUT, 0, True, "no observation is farther out of its band than healthy runs go", "learning")]
+    words = ("", "as few", "as none", "and others as none")[state]
+    looked = sum(held.states[farthest.id].healthy) if farthest.id in held.states else 0
+    text = f"{farthest.id} is out of its band {words} of {looked:,} healthy runs: {farthest.text}"
+    return [Seen(FAR_OUT, state, False, text, farthest.about, None, farthest.series, farthest.clock, farthest.onset, farthest.places)]
 
 
 def _stands(p: float, evidence: Evidence) -> float:

@@ -33,7 +33,9 @@ ELSE = 0.6  # of the bits of all ill runs together count for "something else": i
 SIGN_STATES = 4  # clear, note, watch, ill
 BAND_WORTH = 2.0  # runs' worth of the declared band: inside in healthy runs, outside in ill ones
 RARE = 0.02  # of healthy runs have it: an observation this far out of its band
-FAR_OUT = "far-out"  # how many observations are: none, one, two or three, more
+NEVER = 0.003  # of healthy runs: none among at least 166
+TOGETHER = "ill-signs"  # a rare sign counts through the record of the others
+FAR_OUT = "far-out"  # rare states of rare observations count through the record of all of them
 
 
 class States(msgspec.Struct, frozen=True):
@@ -172,25 +174,38 @@ def hypotheses(held: Tables, ids: tuple[str, ...], own: tuple[str, ...] = ()) ->
 
 @cache
 def outside_of(id_: str) -> tuple[int, ...]:
-    """The states outside the declared band; none for settings and for what has no band."""
+    """The states outside the declared band (of a sign: ill); none for settings and for what has no band."""
     observation = _observations().get(id_)
-    if observation is None or observation.setting:
+    if observation is None:
+        return () if id_ in POOLED else (SIGN_STATES - 1,)
+    if observation.setting:
         return ()
     return tuple(s for s in range(len(observation.edges) + 1) if not observation.inside(s))
 
 
-def far_out(held: Tables, states: Mapping[str, int]) -> int:
-    """How many observations are out of their band as hardly any healthy run is, as a state. Rare states of rare observations
-    count through the record of all of them."""
-    count = 0
+POOLED = (TOGETHER, FAR_OUT)
+
+
+def healthy_tail(held: Tables, id_: str, state: int, own: bool = False) -> float:
+    """The share of healthy runs that went at least as far out of the band on the same side. `own`: without the run itself, which
+    is healthy and counted."""
+    known = held.states.get(id_)
+    healthy = known.healthy if known is not None else []
+    inside = [s for s in range(len(healthy)) if s not in outside_of(id_)]
+    low = bool(inside) and state < inside[0]
+    there = sum(healthy[: state + 1]) if low else sum(healthy[state:])
+    return (there - own + 0.5) / (sum(healthy) - own + 1.0)
+
+
+def far_out(held: Tables, states: Mapping[str, int], own: bool = False) -> int:
+    """How far the observations are out of their bands, taken together: not, as few healthy runs, as none, or several as none."""
+    few: set[str] = set()
+    none: set[str] = set()
     for id_, state in states.items():
-        if state not in outside_of(id_):
-            continue
-        known = held.states.get(id_)
-        healthy = known.healthy if known is not None else []
-        at = healthy[state] if state < len(healthy) else 0
-        count += (at + 0.5) / (sum(healthy) + 1.0) < RARE or not healthy
-    return min(count, 2) if count < 4 else 3
+        if state in outside_of(id_):
+            share = healthy_tail(held, id_, state, own)
+            (none if share < NEVER else few if share < RARE else set()).add(group_of(id_) or id_)
+    return 3 if len(none) > 1 else 2 if none else int(bool(few))
 
 
 @dataclass(frozen=True)
@@ -203,6 +218,7 @@ class Counted:
     declared: Floats  # what each cause declares to show, as shares; zeros where nothing
     most: Floats  # bits at most, by cause
     band: Floats  # shares of the declared band: inside, outside (rows); zeros where there is none
+    speaks: Floats  # by cause: 0 where this observation is none of its business
 
 
 def counted(held: Tables, id_: str, ids: tuple[str, ...]) -> Counted:
@@ -220,7 +236,16 @@ def counted(held: Tables, id_: str, ids: tuple[str, ...]) -> Counted:
     if outside and len(outside) < n:
         band[1, outside] = 1.0 / len(outside)
         band[0] = (band[1] == 0) / (n - len(outside))
-    return Counted(_as_array(states.healthy, n), _as_array(states.ill, n), by_cause, marks, most, band)
+    speaks = np.asarray([[float(_concerns(id_, c))] for c in ids])
+    return Counted(_as_array(states.healthy, n), _as_array(states.ill, n), by_cause, marks, most, band, speaks)
+
+
+def _concerns(id_: str, cause_id: str) -> bool:
+    """Pace and memory speak of efficiency and crashes, not of what was learned; unless a cause says so."""
+    observation, cause = _observations().get(id_), declared_causes().get(cause_id)
+    if observation is None or observation.about != "efficiency" or cause is None:
+        return True
+    return cause.about in ("efficiency", "crash") or id_ in cause.shows
 
 
 def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Floats:
@@ -242,7 +267,7 @@ def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Fl
     base = _shares(healthy, (SMOOTH * pool + inside) / (SMOOTH + inside.sum()), SMOOTH + inside.sum())
     told = DECLARED * known.declared.sum(axis=1, keepdims=True)
     prior = (SHRINK * base + DECLARED * known.declared) / (SHRINK + told)
-    rows = np.clip(np.log(_shares(by_cause, prior, SHRINK + told) / base), -known.most, known.most)
+    rows = known.speaks * np.clip(np.log(_shares(by_cause, prior, SHRINK + told) / base), -known.most, known.most)
     likely = (SHRINK * base + outside) / (SHRINK + outside.sum())
     most = (MOST if ill.sum() >= FEWEST else UNMEASURED) * math.log(2)
     other = np.clip(ELSE * np.log(_shares(ill, likely, SHRINK + outside.sum()) / base), -most, most)

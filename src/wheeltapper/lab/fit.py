@@ -45,7 +45,7 @@ FOLDS = 7
 def count(runs: Sequence[Labelled]) -> Tables:
     """The tables as counted, all weights alike."""
     held = _counted(runs)
-    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states)}) for run in runs]
+    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states, not run.ill)}) for run in runs]
     more = _counted(pooled)
     return msgspec.structs.replace(held, states={**held.states, **more.states})
 
@@ -105,7 +105,7 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
     for r, run in enumerate(runs):
         true = run.cause if run.ill else None
         truth[r] = 0 if true is None else hyp.ids.index(true) if true in hyp.ids else len(hyp.ids) - 1
-        states = {**run.states, FAR_OUT: far_out(held, run.states)}
+        states = {**run.states, FAR_OUT: far_out(held, run.states, not run.ill)}
         for k, id_ in enumerate(names):
             state = states.get(id_)
             if state is None:
