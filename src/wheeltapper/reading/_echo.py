@@ -13,10 +13,12 @@ from copy import copy
 from wheeltapper.reading._text import prefix_of
 from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import ConfigTree, Leaf, Path
+from wheeltapper.settings.vocabulary import meaning_of_path
 
 MAX_CONFIGS = 40  # a log appended to by many launches echoes its configuration every time
 MAX_BLOCK = 5000  # lines
 MAX_LINE = 20_000  # characters; only a Namespace is ever longer
+_PROGRAM = "python x.py "
 LEAST = 5  # fewer key: value lines in a row are talk, not a configuration
 
 _LINE_STARTS = (
@@ -28,14 +30,17 @@ _LINE_STARTS = (
     (re.compile(
         r"(?:^|[+$#>]\s*)((?:CUDA_VISIBLE_DEVICES=\S+\s+)?(?:\S*/)?(?:python[\d.]*"
         r"|torchrun|accelerate|deepspeed)\s+\S.*\s--?\w.*)$"), "argv"),
+    # Options without the program: what a script logs of its own command line.
+    (re.compile(r"^(?:[\w ]{1,30}[:=]\s*)?((?:--?[A-Za-z][\w-]*(?:[= ][^\s-]\S*|[= ]-\d\S*)?\s+){2,}--?[A-Za-z][\w-]*(?:[= ]\S+)?)\s*$"), "options"),
     (re.compile(
         r"^(?:hyperparameters|train|engine/trainer|\S*trainer):\s+((?:[\w.]+=[^,=]*,\s*){4,}[\w.]+=.*)$"), "namespace"),
 )  # fmt: skip
 _OPTIONS_OPEN = re.compile(r"^-{3,}\s*(?:Options|Arguments|Config\w*|Hyper\w*)\s*-{3,}", re.I)
 _OPTIONS_CLOSE = re.compile(r"^-{3,}\s*End\b|^-{10,}\s*$", re.I)
 _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
-_PAIR = re.compile(r"^\s*(?:- )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[)?)$")
-_YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[\w.\"'/-]+:(?:\s.*|\[)?|\]|\})\s*$")
+_PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[|(?<==)[^\s=].*)?)$")
+_YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
+_ON_LINE = re.compile(r"(?<![\w./-])([A-Za-z_][\w.-]*) ?= ?([^\s,;|=]+)")
 _DEFAULT = re.compile(r"\s*\[default: .*\]\s*$")
 
 
@@ -60,6 +65,13 @@ def scalar(text: str) -> object:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     return text
+
+
+def _settings_in(body: str) -> list[tuple[str, str, int]]:
+    """The settings on one line of talk, "lr=0.01 wd=5e-4 bs=64": three or more, most of them steering ones by their names."""
+    found = [(hit[1], hit[2].rstrip(",;|)"), hit.start(2)) for hit in _ON_LINE.finditer(body)]
+    known = sum(meaning_of_path((key,)) is not None for key, _, _ in found)
+    return found if len(found) >= 3 and known >= 2 and 2 * known >= len(found) else []
 
 
 class EchoScanner:
@@ -106,6 +118,10 @@ class EchoScanner:
             return
         if _DOTTED.match(body):
             self._extend("dotted", n, " " * prefix.end + body)
+            return
+        if 2 < body.count("=") and len(body) < MAX_LINE and "(" not in body and (pairs := _settings_in(body)):
+            self._close()
+            self._keep([self._leaf((k,), v, n, text, prefix.end + at) for k, v, at in pairs], body, least=len(pairs))
             return
         logged = prefix.time is not None or prefix.level is not None
         if not logged and self._mode in ("", "pairs") and _YAMLISH.match(body):
@@ -183,8 +199,8 @@ class EchoScanner:
         lead = len(text[column:]) - len(text[column:].lstrip())
         return Leaf(path, scalar(raw), raw, self.file, line, column + lead + 1)
 
-    def _keep(self, leaves: list[Leaf], text: str) -> None:
-        if len(leaves) < LEAST or text in self._seen:
+    def _keep(self, leaves: list[Leaf], text: str, least: int = LEAST) -> None:
+        if len(leaves) < least or text in self._seen:
             return
         self._seen.add(text)
         self.configs.append(ConfigTree(self.file, "keyvalue", tuple(leaves), kind="echoed in log"))
@@ -193,12 +209,15 @@ class EchoScanner:
         if text in self._seen:
             return
         self._seen.add(text)
-        tree = parse_text(text, self.file, form, first_line=line)
-        if len(tree) < (2 if form in ("argv", "namespace") else LEAST):
+        bare = form == "options"  # the parser of command lines wants a program
+        tree = parse_text(f"{_PROGRAM}{text}" if bare else text, self.file, "argv" if bare else form, first_line=line)
+        column -= len(_PROGRAM) if bare else 0
+        if len(tree) < (2 if form in ("argv", "namespace", "options") else LEAST):
             return
-        kind = "command" if form == "argv" else "echoed in log"
+        kind = "command" if form in ("argv", "options") else "echoed in log"
         moved = tuple(
             Leaf(x.path, x.value, x.raw, x.file, x.line, x.column + (column if x.line == line else 0), note=x.note)
             for x in tree
+            if not (bare and x.path[0] in ("launcher", "script"))
         )
         self.configs.append(ConfigTree(self.file, tree.format, moved, problems=tree.problems, kind=kind))

@@ -13,6 +13,7 @@ from wheeltapper.settings.dialects._nearest import SIDE, distance, settings_of
 from wheeltapper.settings.dialects.generic import fill_precision, known_names, meanings_of, takes
 from wheeltapper.settings.dialects.schema import ASIDE, View, as_bool, as_number, rank, unresolved
 from wheeltapper.settings.knob_table import BY_WORDS, KNOBS
+from wheeltapper.settings.loss_weights import loss_weights
 from wheeltapper.settings.tree import ConfigTree, Leaf
 from wheeltapper.settings.vocabulary import Meaning, meaning_of_path, misspelt, themes_of
 from wheeltapper.settings.words import word_set, words_of
@@ -92,6 +93,8 @@ def complete(view: View, found: Found, module: ModuleType) -> None:
             _, value, leaf, unit = best[0]
             _give(found, knob, value, leaf, unit)
     _betas(view, found, themes)
+    _sklearn(found, themes)
+    loss_weights(view, found)
     _nulls(view, found, themes)
     _negated(view, found, themes)
     if "precision" not in found or found["precision"].default:
@@ -157,6 +160,14 @@ def _betas(view: View, found: Found, themes: frozenset[str]) -> None:
             pair.setdefault(words[1], leaf)
     if len(pair) == 2 and all(as_number(leaf.value) is not None for leaf in pair.values()):
         found.give("optimizer.betas", [pair["1"].value, pair["2"].value], pair["1"])
+
+
+def _sklearn(found: Found, themes: frozenset[str]) -> None:
+    """scikit-learn's max_iter counts passes over the data."""
+    steps = found.get("run.total_steps")
+    if "sklearn" in themes and steps is not None and steps.leaf is not None and str(steps.leaf.path[-1]) == "max_iter":
+        found.drop("run.total_steps")
+        found.give("run.epochs", steps.value, steps.leaf, unit="epochs")
 
 
 def _nulls(view: View, found: Found, themes: frozenset[str]) -> None:

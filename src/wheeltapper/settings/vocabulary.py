@@ -161,6 +161,8 @@ _THEMES = {
     "onpolicy": ("ppo gae gaelambda a2c grpo", ""),
     "sched": ("steplr multisteplr exponentiallr milestone", ""),
     "focal": ("focal", ""),
+    "fed": ("federated fedavg fedprox fedopt dirichlet flower flwr", "clients client rounds round local server"),
+    "sklearn": ("nesterovs eta0 sklearn mlpclassifier mlpregressor sgdclassifier sgdregressor", ""),
 }
 
 
