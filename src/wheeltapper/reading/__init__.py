@@ -142,7 +142,10 @@ def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = Fa
 
 LONGEST = 300  # characters of a line of evaluations; longer ones echo settings
 LEFT_OUT = 2  # lines of evaluations that a reader passes over: one may be chance
-_EVALUATES = re.compile(r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test)([^a-z]|$)")
+# A line about held-out data, or about an epoch ("Epoch 3 - Accuracy: 0.95  F1: 0.93").
+_EVALUATES = re.compile(
+    r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test|holdout|held-?out)([^a-z]|$)|^\W*epoch\W{0,3}\d+\W{1,3}[a-z]"
+)
 
 
 def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading]) -> list[Reading]:

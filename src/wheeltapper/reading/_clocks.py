@@ -83,7 +83,7 @@ def clocks_of(table: Table) -> Clocks:
             used.add(lower[name])
             break
     for clock, names in (("step", ODD_STEP), ("epoch", ODD_EPOCH)):
-        if clock not in found and (name := next((n for n in names if n in lower and _plainly_counts(table, lower[n])), "")):
+        if clock not in found and (name := next((n for n in names if n in lower and plainly_counts(table.said(lower[n]))), "")):
             found[clock] = _carried(table.column(lower[name]))  # type: ignore[index, arg-type]
             used.add(lower[name])
     turns = _through_restarts(table, lower, found, used)
@@ -165,9 +165,8 @@ def _counts(column: Floats, *, strict: bool) -> bool:
     return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
 
 
-def _plainly_counts(table: Table, name: str) -> bool:
+def plainly_counts(column: Floats) -> bool:
     """Whole numbers that never fall, rise on most rows, and begin near none."""
-    column = table.said(name)
     if len(column) < LEAST_COUNTED or not np.all(np.isfinite(column)) or np.any(column % 1) or np.any(column < 0):
         return False
     change = np.diff(column)

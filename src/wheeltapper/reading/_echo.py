@@ -11,6 +11,7 @@ import re
 from copy import copy
 
 from wheeltapper.reading._text import prefix_of
+from wheeltapper.settings.dialects.generic import meanings_of
 from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import ConfigTree, Leaf, Path
 from wheeltapper.settings.vocabulary import meaning_of_path
@@ -25,7 +26,7 @@ _LINE_STARTS = (
     (re.compile(r"(?:^|[\s:=])(Namespace\(.+)$"), "namespace"),
     (re.compile(
         r"^\W*(?:\w+\s)?(?:config\w*|options?|arg(?:ument)?s|hyper-?param\w*"
-        r"|hparams|settings?|cfg|opt)\s*[:=]\s*(\{.+)$", re.I), "namespace"),
+        r"|hparams|settings?|cfg|opt|flags|spec|params?|setup|hp)\s*[:=]?\s*(\{.+)$", re.I), "namespace"),
     (re.compile(r"^(\{['\"][A-Za-z_][\w.-]*['\"]\s*:.+)$"), "namespace"),
     (re.compile(
         r"(?:^|[+$#>]\s*)((?:CUDA_VISIBLE_DEVICES=\S+\s+)?(?:\S*/)?(?:python[\d.]*"
@@ -41,6 +42,7 @@ _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
 _PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[|(?<==)[^\s=].*)?)$")
 _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
 _ON_LINE = re.compile(r"(?<![\w./-])([A-Za-z_][\w.-]*) ?= ?([^\s,;|=]+)")
+_CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
 _DEFAULT = re.compile(r"\s*\[default: .*\]\s*$")
 
 
@@ -68,10 +70,12 @@ def scalar(text: str) -> object:
 
 
 def _settings_in(body: str) -> list[tuple[str, str, int]]:
-    """The settings on one line of talk, "lr=0.01 wd=5e-4 bs=64": three or more, most of them steering ones by their names."""
+    """The settings on one line of talk, "lr=0.01 wd=5e-4 bs=64": three or more, two of them steering ones by their names, and
+    most of them where nothing on the line calls them settings."""
     found = [(hit[1], hit[2].rstrip(",;|)"), hit.start(2)) for hit in _ON_LINE.finditer(body)]
-    known = sum(meaning_of_path((key,)) is not None for key, _, _ in found)
-    return found if len(found) >= 3 and known >= 2 and 2 * known >= len(found) else []
+    known = sum(meaning_of_path((key,)) is not None or bool(meanings_of((key,))) for key, _, _ in found)
+    enough = known >= 2 and (2 * known >= len(found) or _CALLED.match(body) is not None)
+    return found if len(found) >= 3 and enough else []
 
 
 class EchoScanner:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from wheeltapper.reading._clocks import LEAST_COUNTED, ODD_EPOCH, ODD_STEP, STEP, plainly_counts
 from wheeltapper.reading._phases import Phases
 from wheeltapper.reading._rows import Field, Role, Table
 from wheeltapper.reading._split_words import split_of
@@ -77,6 +78,7 @@ def place(
 ) -> Placed:
     """Points from tables. `first_epoch`: the number the format gives the first epoch, if it is fixed."""
     tables = [t for t in tables if len(t.lines)]
+    tables = [_by_counter(_across_epochs(table)) for table in tables]
     tables = [_within_laps(_within_epochs(table, tables)) for table in tables]
     stands = [_Stand(t, t.line_numbers()) for t in tables]
     first = _first_epoch(stands) if first_epoch is None else first_epoch
@@ -102,6 +104,7 @@ def place(
     return Placed(_points(stands, file, phases), tuple(facts), tuple(notes), anchors)
 
 
+_PLACES = {*_OWN, "inner", "inner_sample"}
 STILL = 5  # rows at one position before it is taken for none
 
 
@@ -131,6 +134,38 @@ def _within_epochs(table: Table, tables: list[Table]) -> Table:
     out = Table(fields, last=table.last, anchor=table.anchor)
     out.lines, out.columns, out.constants = table.lines, columns, table.constants
     return out
+
+
+def _with(table: Table, fields: tuple[Field, ...]) -> Table:
+    """The table with its fields in other roles."""
+    out = Table(fields, last=table.last, anchor=table.anchor)
+    out.lines, out.columns, out.constants = table.lines, table.columns, table.constants
+    return out
+
+
+def _across_epochs(table: Table) -> Table:
+    """ "ep[2] it[150/3000]": a counter with a total that goes on where the next epoch begins counts the steps of the run."""
+    epoch, inner = table.column("epoch"), table.column("inner")
+    if epoch is None or inner is None or len(inner) < 4:
+        return table
+    turns = np.diff(epoch) == 1
+    if turns.sum() < 2 or not bool(np.all(np.diff(inner) > 0)):
+        return table
+    out = _with(table, tuple(replace(f, role="step") if f.role == "inner" else f for f in table.fields))
+    out.constants = {("total_steps" if key == "per_epoch" else key): value for key, value in table.constants.items()}
+    return out
+
+
+def _by_counter(table: Table) -> Table:
+    """ "i=40 mse=0.05": the first number of every row counts under a name of its own, and nothing else tells the place."""
+    if any(f.role in _PLACES for f in table.fields) or len(table.lines) < LEAST_COUNTED:
+        return table
+    first = next((i for i, f in enumerate(table.fields) if f.role == "value"), None)
+    name = table.fields[first].name.lower() if first is not None else ""
+    role: Role | None = "step" if name in (*STEP, *ODD_STEP) else "epoch" if name in ODD_EPOCH else None
+    if first is None or role is None or not plainly_counts(np.frombuffer(table.columns[first], dtype=np.float64)):
+        return table
+    return _with(table, tuple(replace(f, role=role) if i == first else f for i, f in enumerate(table.fields)))
 
 
 def _within_laps(table: Table) -> Table:

@@ -6,6 +6,7 @@
 - **Parts that add up.** `batch/a`, `batch/b` and `batch/sum`, or unknown columns beside a known loss: where the total is a
   sum of the others with fixed positive weights, row for row, all of them are losses.
 - **A total.** A number called `total` on the rows of a training loss, of its size, is the whole of that loss.
+- **The objective.** The one error (`mse`) that names no data, in a run whose held-out result is told by another one.
 - **Clients and server.** `local loss` beside `global loss`: of the clients' own data, and of the model they share.
 """
 
@@ -29,13 +30,15 @@ MOST_PARTS = 12
 EXACT = 2e-3  # of the total: a log prints three to five digits
 SIZES = 30.0  # the same objective on two splits, or a total and its main part, are of one size
 TOTALS = {"total", "sum", "overall", "objective", "combined", "all"}
+_ERRORS = {"mse", "rmse", "mae", "nll", "bits", "huber"}
+_OF_TASKS = {"success", "return"}
 _LOCAL = {"local", "client", "clients"}
 _SHARED = {"glob", "global", "server", "central", "centralized", "centralised"}
 
 
 def inferred(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     """The meanings, with those that structure and behaviour tell in place of unknown ones."""
-    found = _clients_and_server(points, found)
+    found = _objective(points, _clients_and_server(points, found))
     if not any(map(_unknown, found)):
         return found
     found = _one_stem(points, found)
@@ -180,6 +183,19 @@ def _totals(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
         ]  # fmt: skip
         if any(_of_one_size(values, p.values) for values in beside):
             out[i] = _loss(m, "train", None, "it is called a total and stands on the rows of a training loss")
+    return out
+
+
+def _objective(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """The one error that says of no data, in a run without a training loss that tells its held-out result otherwise."""
+    if any(m.split == "train" and m.better == "down" for m in found):
+        return found
+    open_ = [i for i, m in enumerate(found) if m.quantity in _ERRORS and m.split is None and len(points[i].values) >= LEAST]
+    told = {m.quantity for m in found if m.better in ("up", "down") and (m.split in ("val", "test") or m.quantity in _OF_TASKS)}
+    if len(open_) != 1 or not told - {found[open_[0]].quantity}:
+        return found
+    out = list(found)
+    out[open_[0]] = replace(found[open_[0]], split="train", inferred="it names no data, and another result is the held-out one")
     return out
 
 
