@@ -42,6 +42,8 @@ _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
 _PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[|(?<==)[^\s=].*)?)$")
 _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
 _ON_LINE = re.compile(r"(?<![\w./-])([A-Za-z_][\w.-]*) ?= ?([^\s,;|=]+)")
+_MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
+_RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
 _CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
 _DEFAULT = re.compile(r"\s*\[default: .*\]\s*$")
 
@@ -67,6 +69,15 @@ def scalar(text: str) -> object:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     return text
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(scalar(value) if isinstance(value, str) else value, int | float)
+
+
+def _steers(pairs: list[tuple[str, str]]) -> bool:
+    """Are two of the names settings that steer a training? The layers of a printed model have arguments, too."""
+    return sum(meaning_of_path((key,)) is not None for key, _ in pairs) >= 2
 
 
 def _settings_in(body: str) -> list[tuple[str, str, int]]:
@@ -127,17 +138,31 @@ class EchoScanner:
             self._close()
             self._keep([self._leaf((k,), v, n, text, prefix.end + at) for k, v, at in pairs], body, least=len(pairs))
             return
+        if (" --" in body or ": {" in body or "={" in body or _MADE.search(body)) and self._whole_line(n, body, prefix.end):
+            return
         logged = prefix.time is not None or prefix.level is not None
         if not logged and self._mode in ("", "pairs") and _YAMLISH.match(body):
             self._extend("pairs", n, body)
             return
         self._close()
-        for pattern, form in _LINE_STARTS if len(body) < MAX_LINE else _LINE_STARTS[:1]:
-            if found := pattern.search(body):
-                self._parse(found[1], n, prefix.end + found.start(1), form)
-                return
+        if self._whole_line(n, body, prefix.end):
+            return
         if logged and _YAMLISH.match(body.strip() or "x") and not body.startswith(" "):
             self._extend("pairs", n, " " * prefix.end + body)  # the first line of a block carries the prefix
+
+    def _whole_line(self, n: int, body: str, begin: int) -> bool:
+        """Settings that stand on one line. True if they do."""
+        for pattern, form in _LINE_STARTS if len(body) < MAX_LINE else _LINE_STARTS[:1]:
+            if found := pattern.search(body):
+                self._close()
+                self._parse(found[1], n, begin + found.start(1), form)
+                return True
+        made = _MADE.search(body) if len(body) < MAX_LINE else None
+        if made and _steers(_ON_LINE.findall(made[1])):
+            self._close()
+            self._parse(made[1], n, begin + made.start(1), "namespace")
+            return True
+        return False
 
     def _extend(self, mode: str, n: int, text: str) -> None:
         if self._mode != mode or (self._block and n - self._block[-1][0] > 3) or len(self._block) > MAX_BLOCK:
@@ -216,6 +241,8 @@ class EchoScanner:
         bare = form == "options"  # the parser of command lines wants a program
         tree = parse_text(f"{_PROGRAM}{text}" if bare else text, self.file, "argv" if bare else form, first_line=line)
         column -= len(_PROGRAM) if bare else 0
+        if form == "namespace" and text.startswith("{") and any(_RESULT.search(str(x.path[-1])) and _is_number(x.value) for x in tree):
+            return  # a row of results, printed once
         if len(tree) < (2 if form in ("argv", "namespace", "options") else LEAST):
             return
         kind = "command" if form in ("argv", "options") else "echoed in log"

@@ -12,7 +12,9 @@ from wheeltapper.reading._text import NUMBER
 from wheeltapper.reading.record import Window
 
 _UNIT = r"%|it/s|s/it|ms|sec|GB|MB|GiB|MiB|G|M|dB|tok/s|samples/s(?:ec)?|images/s|img/s|s|h|m|K"
-_VALUE = rf"(?:tensor\()?(?P<value>{NUMBER})(?:\s?(?P<unit>{_UNIT}))?"
+# "D 1.620 G 0.710": what a number follows is a name and no unit.
+_MEASURED = rf"(?:\s?(?P<unit>{_UNIT})(?!\s+[-+]?\d))?"
+_VALUE = rf"(?:tensor\()?(?P<value>{NUMBER}){_MEASURED}"
 _END = r"(?=[\s,;|)\]}'\">]|:\s*$|\.?\s*$|\.\s|, )"
 # A name may own another ("valid_0's l2") and carry a remark: "time (sec)", "loss (last 100 iters)".
 _NAME = r"[^\W\d][\w./@#-]*(?:'s)?(?:\s?\((?:\d+ )?[A-Za-z_][\w .=]{0,30}\))?"
@@ -20,7 +22,7 @@ _IS = r"(?:[:=]+>?|->|→)"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*{_IS}\s*(?:['\"(]|\[\s*)?{_VALUE}{_END}")
 _SPACED = re.compile(
     rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)(?: so far)?(?: (?:is|was))?\s+(?P<value>[-+]?(?:\d+\.\d+"
-    rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
+    rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b)){_MEASURED}{_END}"
 )
 # "Accuracy: 9833/10000 (98%)": how many were right, and the share.
 _SHARE = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s*[:=]\s*\d+\s*/\s*\d+\s*\(\s*(?P<value>{NUMBER})(?P<unit>%)\s*\)")

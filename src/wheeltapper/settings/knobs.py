@@ -64,6 +64,12 @@ class Knobs(Mapping[str, KnobValue]):
         found = self._values.get(id)
         return Place() if found is None or found.leaf is None else place_of(found.leaf)
 
+    def completed(self, more: Knobs) -> Knobs:
+        """These, and of `more` what they do not set: a script knows the optimizer that a printed configuration leaves out."""
+        own = {id_ for id_, value in self._values.items() if not value.default}
+        added = {id_: value for id_, value in more.items() if id_ not in own}
+        return Knobs({**self._values, **added}, self.dialect)
+
     def declared(self) -> list[KnobValue]:
         """Knobs that some source really sets."""
         return [value for value in self._values.values() if not value.default]

@@ -205,8 +205,8 @@ def _negated(view: View, found: Found, themes: frozenset[str]) -> None:
 def near_miss(module: ModuleType, view: View, path: tuple[str, ...], knob: str) -> str | None:
     """The framework's own key for this knob, where it stands beside this unknown one and is not set: the unknown
     one is not applied."""
-    if module.UNKNOWN == "unknown" or known_key(module, path) is not None or _open(module, view):
-        return None
+    if module.UNKNOWN == "unknown" or known_key(module, path) is not None or _open(module, view) or path[-1] == "r":
+        return None  # `r` is how PEFT spells the rank of an adapter, beside any trainer
     for key in module.KEYS.values():
         if "*" in key.path or key.parts[:-1] != path[:-1]:
             continue

@@ -246,6 +246,7 @@ rl.minibatches - mini batch n ? rl
 rl.target_kl - target kl + ppo max ? rl ! vae controller
 rl.buffer_size samples buffer size/capacity + replay memory max rl experience n ! shuffle prefetch timing ~ onpolicy
 rl.buffer_size samples memory/replay size/capacity + n buffer max experience ? rl
+rl.buffer_size samples buffer/replay/memory + replay n ? rl ! gpu cpu pin
 rl.learning_starts steps learningstarts + step n
 rl.learning_starts steps start step + learning train random exploration n before ? rl ! lr epoch sched eps total stage stages data kl
 rl.target_update steps target interval/step + network net n sync q hard soft rate ? rl ! kl entropy value tau
@@ -256,6 +257,7 @@ rl.epsilon_end - eps end/min + exploration greedy ? rl
 rl.epsilon_end - exploration end + eps ? rl
 rl.epsilon_start - exploration start + eps ? rl
 rl.epsilon_decay * eps decay + exploration greedy rate n len ? rl
+rl.epsilon_decay steps eps step + exploration greedy n anneal ? rl
 rl.epsilon_decay fraction exploration ratio + eps ? rl
 rl.train_freq steps interval train/learn + step n ? rl ! target valid save log policy checkpoint
 rl.kl_coef - kl coef/beta + start loss ppo reward ref penalty adaptive ? onpolicy dpo ! target ~ vae

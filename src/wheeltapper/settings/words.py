@@ -89,6 +89,8 @@ minibatch: mini batch
 bs: batch
 bsz: batch
 label smoothing: labelsmooth
+adam w: adamw
+start learning: learningstarts
 l 2: l2
 l 1: l1
 labelsmoothing: labelsmooth
