@@ -164,6 +164,11 @@ def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading])
     return both if _curves(both) > _curves(readings) else readings
 
 
+def _by_fold(path: Path, readings: list[Reading]) -> list[Reading]:
+    found = guarded(lambda: importlib.import_module(f"{__name__}._folds").by_fold(path, readings), seconds=seconds_for(_size(path)))
+    return readings if isinstance(found, Failure) else found
+
+
 def _passes_over(head: Head, own: Callable[[str, int], Any], free: Callable[[str, int], Any]) -> bool:
     passed = 0
     for n, line in enumerate(head.text.splitlines()[:-1]):
@@ -188,7 +193,7 @@ def readings_of(path: Path) -> list[Reading]:
     for _, reader in ranked(head):
         readings = read_with(reader, path)
         if suits(reader, readings, after_loose=first is not None and tells(first)):
-            return _fuller(path, head, reader, readings)
+            return _by_fold(path, _fuller(path, head, reader, readings))
         if first is None or (tells(readings) and not tells(first)):
             first = readings
     return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path)),))]

@@ -186,7 +186,7 @@ _TOKEN = re.compile(
     r"|(?:\[ {0,30}[\w.]+\]|[\w.]+)\[line: ?\d+\]"
     rf"|:?(?:\[ {{0,9}})?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
     r"|[-|:](?=\s)|\|"
-    r"|(?P<name3>(?!(?i:val|valid|validation|eval|evaluation|test|testing|dev|hold-?out|held-?out) [-|] )[A-Za-z_][\w.]*(?::[\w<>]+:\d+)?)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
+    r"|(?P<name3>(?!(?i:val|valid|validation|eval|evaluation|test|testing|dev|hold-?out|held-?out) [-|] (?i:ep)(?:och)?\b)[A-Za-z_][\w.]*(?::[\w<>]+:\d+)?)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
     r"|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"
     r")"
 )

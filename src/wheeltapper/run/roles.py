@@ -91,10 +91,12 @@ def _role(train: list[Points], held: list[Points], points: Sequence[Points], fou
         return ""
     way = _way(mine)
     losses = [_way(p.values) for p, m in zip(points, found, strict=True) if m.quantity == "loss" and len(p.values) >= LEAST]
-    if way < 0:
-        return "" if any(w > 0 for w in losses) else "loss"  # a score may fall where the loss rises
+    known = {(m.quantity == "loss", m.split) for m in found if m.better in ("up", "down")}
+    if way < 0:  # a score may fall where the loss rises; where the loss is known, who knows what else falls
+        return "" if any(w > 0 for w in losses) or {(True, "train"), (True, "val")} <= known else "loss"
     top = float(np.nanmax(np.concatenate([mine, other])))
-    return "score" if way > 0 and top <= 100.0 and losses and all(w < 0 for w in losses) else ""
+    alone = not {(False, "val"), (False, "test")} & known
+    return "score" if way > 0 and alone and top <= 100.0 and losses and all(w < 0 for w in losses) else ""
 
 
 def _as(role: str, m: Meaning, split: Split | None, stem: str, p: Points, train: Points) -> Meaning:

@@ -71,7 +71,7 @@ def _line(source: Source, start: int, end: int) -> tuple[str, int, int] | None:
     tail = _DEFAULT_TAIL.search(text, begin)
     if tail:
         finish = tail.start()
-    finish = begin + len(text[begin:finish].rstrip(" \t,"))
+    finish = begin + len(text[begin:finish].partition("|")[0].rstrip(" \t,") if text.lstrip().startswith("|") else text[begin:finish].rstrip(" \t,"))
     return match.group(1).strip(), start + begin, start + finish
 
 
