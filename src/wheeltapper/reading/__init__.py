@@ -132,6 +132,10 @@ def has_result(readings: list[Reading]) -> bool:
     return not names or any(map(_RESULT.search, names))
 
 
+def _nameless(readings: list[Reading]) -> bool:
+    return all(p.name.startswith("column ") for r in readings for p in r.points)
+
+
 def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = False) -> bool:
     """Is the file the reader's own, by what it got out of it? A reader of free text (LOOSE) may claim a file for one
     line of it; if it then finds no curve, one that claims the file less surely may have it, if that finds one."""
@@ -145,6 +149,7 @@ LEFT_OUT = 2  # lines of evaluations that a reader passes over: one may be chanc
 # A line about held-out data, or about an epoch ("Epoch 3 - Accuracy: 0.95  F1: 0.93").
 _EVALUATES = re.compile(
     r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test|holdout|held-?out)([^a-z]|$)|^\W*epoch\W{0,3}\d+\W{1,3}[a-z]"
+    r"|(^|[^a-z])(recall|precision|ndcg|mrr|map|hit|hr|f1|auc|bleu|wer|cer|psnr|ssim|miou|iou|dice|fid|accuracy)(@\d+)?\s*[:=]\s*\d"
 )
 
 
@@ -192,6 +197,8 @@ def readings_of(path: Path) -> list[Reading]:
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings = read_with(reader, path)
+        if first is not None and has_curve(first) and _nameless(readings):
+            continue  # columns by their number, of a table whose columns have names
         if suits(reader, readings, after_loose=first is not None and tells(first)):
             return _by_fold(path, _fuller(path, head, reader, readings))
         if first is None or (tells(readings) and not tells(first)):

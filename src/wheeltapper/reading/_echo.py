@@ -41,7 +41,7 @@ _OPTIONS_CLOSE = re.compile(r"^-{3,}\s*End\b|^-{10,}\s*$", re.I)
 _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
 _PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[|(?<==)[^\s=].*)?)$")
 _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
-_ON_LINE = re.compile(r"(?<![\w./-])([A-Za-z_][\w.-]*) ?= ?([^\s,;|=]+)")
+_ON_LINE = re.compile(r"(?<![\w./-])([^\W\d][\w.-]*) ?= ?([^\s,;|=]+)")
 _MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
 _RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
 _CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
@@ -143,6 +143,9 @@ class EchoScanner:
         logged = prefix.time is not None or prefix.level is not None
         if not logged and self._mode in ("", "pairs") and _YAMLISH.match(body):
             self._extend("pairs", n, body)
+            return
+        if logged and self._mode == "pairs" and _PAIR.match(body):  # a logger that writes its prefix before every setting
+            self._extend("pairs", n, " " * prefix.end + body)
             return
         self._close()
         if self._whole_line(n, body, prefix.end):

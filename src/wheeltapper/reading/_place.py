@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wheeltapper.reading._clocks import LEAST_COUNTED, ODD_EPOCH, ODD_STEP, STEP, plainly_counts
+from wheeltapper.reading._clocks import EPOCH, LEAST_COUNTED, ODD_EPOCH, ODD_STEP, STEP, plainly_counts
 from wheeltapper.reading._phases import Phases
 from wheeltapper.reading._rows import Field, Role, Table
 from wheeltapper.reading._split_words import split_of
@@ -162,7 +162,7 @@ def _by_counter(table: Table) -> Table:
         return table
     first = next((i for i, f in enumerate(table.fields) if f.role == "value"), None)
     name = table.fields[first].name.lower() if first is not None else ""
-    role: Role | None = "step" if name in (*STEP, *ODD_STEP) else "epoch" if name in ODD_EPOCH else None
+    role: Role | None = "step" if name in (*STEP, *ODD_STEP) else "epoch" if name in (*EPOCH, *ODD_EPOCH) else None
     if first is None or role is None or not plainly_counts(np.frombuffer(table.columns[first], dtype=np.float64)):
         return table
     return _with(table, tuple(replace(f, role=role) if i == first else f for i, f in enumerate(table.fields)))

@@ -162,6 +162,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw == "Cost":  # Marian; a "cost" may be one of time
         return Meaning("loss", found or "train", None, unit, "down", window)
+    if short := re.fullmatch(r"L_?(tr|trn|train|va|val|te|test)", raw):  # "Ltr=0.52 Lva=0.61"
+        return Meaning("loss", {**BESIDE_RESULT, **SPLITS}[short[1]], None, unit, "down", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
     if split and (domain := re.fullmatch(r"([DG])\[(\d+)\]", raw)):  # ComboGAN: of each of its domains
