@@ -134,7 +134,7 @@ class EchoScanner:
         if _DOTTED.match(body):
             self._extend("dotted", n, " " * prefix.end + body)
             return
-        if 2 < body.count("=") and len(body) < MAX_LINE and "(" not in body and (pairs := _settings_in(body)):
+        if body.count("=") > 2 and len(body) < MAX_LINE and "(" not in body and (pairs := _settings_in(body)):
             self._close()
             self._keep([self._leaf((k,), v, n, text, prefix.end + at) for k, v, at in pairs], body, least=len(pairs))
             return

@@ -201,7 +201,7 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
             if name.lower() == "eta" and _DAYS.match(body, b):  # "ETA: 2 days, 3:10:05" is no number
                 continue
             used.append((a, b))
-            split = split_of(name)
+            split: str | None = split_of(name)
             # "Train: 41.43% (loss: 3.97)": what stands in parentheses belongs to the word before it.
             if split is None and body[: hit.start("name")].rstrip().endswith("("):
                 split = section

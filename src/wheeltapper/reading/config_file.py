@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from wheeltapper.reading import Head
-from wheeltapper.reading.record import Note, Reading
 from wheeltapper.reading._measure import names_measure
+from wheeltapper.reading.record import Note, Reading
 from wheeltapper.settings.knobs import read_knobs
 from wheeltapper.settings.parse import format_of, parse_file, parse_text
 

@@ -80,7 +80,7 @@ def _cut(p: Points, m: Meaning) -> tuple[str, Split | None]:
     words = words_of(p.name)
     plain = [word for word in words if word not in SPLITS]
     if m.split is None and len(plain) > 1 and plain[0] in BESIDE_RESULT and plain[0] != "v":
-        return "_".join(plain[1:]), BESIDE_RESULT[plain[0]]  # type: ignore[return-value]
+        return "_".join(plain[1:]), BESIDE_RESULT[plain[0]]
     return "_".join(plain), m.split
 
 
@@ -151,9 +151,9 @@ def _sums(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
         parts = [i for i in members if _unknown(found[i]) and i not in totals and _measures(points[i].values)]
         if len(totals) == 1 and 2 <= len(parts) <= MOST_PARTS and _adds_up(points, totals[0], parts):
             for i in (*totals, *parts):
-                name = None if i in totals else "_".join(words_of(points[i].name)[-2:] if "/" not in points[i].name else words_of(points[i].name.rpartition("/")[2]))
+                part = None if i in totals else "_".join(words_of(points[i].name.rpartition("/")[2]))
                 if _unknown(found[i]):
-                    out[i] = _loss(found[i], found[i].split or "train", name, "a total is the sum of its parts, row for row")
+                    out[i] = _loss(found[i], found[i].split or "train", part, "a total is the sum of its parts, row for row")
     return out
 
 
@@ -205,18 +205,20 @@ def _objective(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
 
 
 def _clients_and_server(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
-    sides: dict[str, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
+    sides: dict[str, dict[Split, set[str | None]]] = defaultdict(lambda: defaultdict(set))
     for p, m in zip(points, found, strict=True):
-        words = set(words_of(p.name))
-        side = "local" if words & _LOCAL else "shared" if words & _SHARED else ""
-        if side and m.better in ("up", "down"):
-            sides[p.file][side].add(m.quantity)
+        where = _whose(set(words_of(p.name)))
+        if where and m.better in ("up", "down"):
+            sides[p.file][where].add(m.quantity)
     out = list(found)
     for i, (p, m) in enumerate(zip(points, found, strict=True)):
         words = words_of(p.name)
-        both = sides[p.file]["local"] & sides[p.file]["shared"]
-        side: Split | None = "train" if _LOCAL & set(words) else "val" if _SHARED & set(words) else None
-        if both and side and m.better in ("up", "down"):
-            plain = meaning_of("_".join(w for w in words if w not in _LOCAL | _SHARED) or p.name, side, p.unit)
+        split = _whose(set(words))
+        if split and m.better in ("up", "down") and sides[p.file]["train"] & sides[p.file]["val"]:
+            plain = meaning_of("_".join(w for w in words if w not in _LOCAL | _SHARED) or p.name, split, p.unit)
             out[i] = replace(plain, inferred="what clients measure is of training, what the server measures is held out")
     return out
+
+
+def _whose(words: set[str]) -> Split | None:
+    return "train" if words & _LOCAL else "val" if words & _SHARED else None
