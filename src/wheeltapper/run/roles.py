@@ -179,11 +179,9 @@ def _totals(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     for i, (p, m) in enumerate(zip(points, found, strict=True)):
         if not _unknown(m) or m.split not in (None, "train") or not set(words_of(p.name)) <= TOTALS or not _measures(p.values):
             continue
-        beside = [
-            q.values for q, n in zip(points, found, strict=True)
-            if n.quantity == "loss" and n.split == "train" and n.part and q.file == p.file and np.array_equal(q.lines, p.lines)
-        ]  # fmt: skip
-        if any(_of_one_size(values, p.values) for values in beside):
+        losses = [(q, n) for q, n in zip(points, found, strict=True) if n.quantity == "loss" and n.split == "train" and q.file == p.file]
+        beside = [q.values for q, n in losses if n.part and np.array_equal(q.lines, p.lines)]
+        if all(n.part for _, n in losses) and any(_of_one_size(values, p.values) for values in beside):
             out[i] = _loss(m, "train", None, "it is called a total and stands on the rows of a training loss")
     return out
 

@@ -94,6 +94,9 @@ def complete(view: View, found: Found, module: ModuleType) -> None:
             _give(found, knob, value, leaf, unit)
     _betas(view, found, themes)
     _sklearn(found, themes)
+    peak = found.get("schedule.max_lr")
+    if peak is not None and not peak.default and "optimizer.lr" not in found:  # the peak is the rate, where no other is told
+        found.give("optimizer.lr", peak.value, peak.leaf)
     loss_weights(view, found)
     _nulls(view, found, themes)
     _negated(view, found, themes)

@@ -157,7 +157,7 @@ _THEMES = {
     "distill": ("distill", "teacher student"),
     "lora": ("lora qlora peft dora loraplus", "adapter adapters"),
     "moe": ("moe expert", "router gating gate"),
-    "forecast": ("lookback horizon informer autoformer patchtst nbeats etth forecast", "pred series timesteps"),
+    "forecast": ("lookback informer autoformer patchtst nbeats etth forecast", "pred series timesteps horizon window seasonality covariates"),
     "contrast": ("simclr moco ntxent infonce supcon simcse contrastive byol triplet arcface", "negative projection"),
     "diffusion": ("diffusion ddpm ddim unet2d edm", "snr sampler noise sigma timesteps denoising"),
     "generation": ("vllm nucleus beams sglang", "top p prompt beam new repetition chat"),
