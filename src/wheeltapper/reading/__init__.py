@@ -132,6 +132,10 @@ def has_result(readings: list[Reading]) -> bool:
     return not names or any(map(_RESULT.search, names))
 
 
+def _nameless(readings: list[Reading]) -> bool:
+    return all(p.name.startswith("column ") for r in readings for p in r.points)
+
+
 def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = False) -> bool:
     """Is the file the reader's own, by what it got out of it? A reader of free text (LOOSE) may claim a file for one
     line of it; if it then finds no curve, one that claims the file less surely may have it, if that finds one."""
@@ -142,7 +146,11 @@ def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = Fa
 
 LONGEST = 300  # characters of a line of evaluations; longer ones echo settings
 LEFT_OUT = 2  # lines of evaluations that a reader passes over: one may be chance
-_EVALUATES = re.compile(r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test)([^a-z]|$)")
+# A line about held-out data, or about an epoch ("Epoch 3 - Accuracy: 0.95  F1: 0.93").
+_EVALUATES = re.compile(
+    r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test|holdout|held-?out)([^a-z]|$)|^\W*epoch\W{0,3}\d+\W{1,3}[a-z]"
+    r"|(^|[^a-z])(recall|precision|ndcg|mrr|map|hit|hr|f1|auc|bleu|wer|cer|psnr|ssim|miou|iou|dice|fid|accuracy)(@\d+)?\s*[:=]\s*\d"
+)
 
 
 def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading]) -> list[Reading]:
@@ -159,6 +167,11 @@ def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading])
     read_log = importlib.import_module(f"{__name__}._log").read_log
     both: list[Reading] = [read_log(path, str(reader.FORMAT), explain)]
     return both if _curves(both) > _curves(readings) else readings
+
+
+def _by_fold(path: Path, readings: list[Reading]) -> list[Reading]:
+    found = guarded(lambda: importlib.import_module(f"{__name__}._folds").by_fold(path, readings), seconds=seconds_for(_size(path)))
+    return readings if isinstance(found, Failure) else found
 
 
 def _passes_over(head: Head, own: Callable[[str, int], Any], free: Callable[[str, int], Any]) -> bool:
@@ -184,8 +197,10 @@ def readings_of(path: Path) -> list[Reading]:
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings = read_with(reader, path)
+        if first is not None and has_curve(first) and _nameless(readings):
+            continue  # columns by their number, of a table whose columns have names
         if suits(reader, readings, after_loose=first is not None and tells(first)):
-            return _fuller(path, head, reader, readings)
+            return _by_fold(path, _fuller(path, head, reader, readings))
         if first is None or (tells(readings) and not tells(first)):
             first = readings
     return first or [Reading(str(path), "not understood", notes=(Note("no reader recognises this file", str(path)),))]

@@ -82,10 +82,7 @@ def clocks_of(table: Table) -> Clocks:
             found[clock] = _carried(column) * (1000.0 if name in THOUSANDS else 1.0)  # type: ignore[index]
             used.add(lower[name])
             break
-    for clock, names in (("step", ODD_STEP), ("epoch", ODD_EPOCH)):
-        if clock not in found and (name := next((n for n in names if n in lower and _plainly_counts(table, lower[n])), "")):
-            found[clock] = _carried(table.column(lower[name]))  # type: ignore[index, arg-type]
-            used.add(lower[name])
+    _add_odd_counters(table, lower, found, used)
     turns = _through_restarts(table, lower, found, used)
     _add_seconds(table, lower, found, used)
     if turns:
@@ -165,9 +162,18 @@ def _counts(column: Floats, *, strict: bool) -> bool:
     return not strict or float(np.mean(change >= 0)) > 0.9  # relaunches may fall, now and then
 
 
-def _plainly_counts(table: Table, name: str) -> bool:
+def _add_odd_counters(table: Table, lower: dict[str, str], found: dict[ClockName, Floats], used: set[str]) -> None:
+    odd: tuple[tuple[ClockName, tuple[str, ...]], ...] = (("step", ODD_STEP), ("epoch", ODD_EPOCH))
+    for clock, names in odd:
+        name = next((n for n in names if n in lower and plainly_counts(table.said(lower[n]))), "")
+        column = table.column(lower[name]) if name and clock not in found else None
+        if column is not None:
+            found[clock] = _carried(column)
+            used.add(lower[name])
+
+
+def plainly_counts(column: Floats) -> bool:
     """Whole numbers that never fall, rise on most rows, and begin near none."""
-    column = table.said(name)
     if len(column) < LEAST_COUNTED or not np.all(np.isfinite(column)) or np.any(column % 1) or np.any(column < 0):
         return False
     change = np.diff(column)

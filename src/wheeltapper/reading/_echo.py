@@ -11,31 +11,40 @@ import re
 from copy import copy
 
 from wheeltapper.reading._text import prefix_of
+from wheeltapper.settings.dialects.generic import meanings_of
 from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import ConfigTree, Leaf, Path
+from wheeltapper.settings.vocabulary import meaning_of_path
 
 MAX_CONFIGS = 40  # a log appended to by many launches echoes its configuration every time
 MAX_BLOCK = 5000  # lines
 MAX_LINE = 20_000  # characters; only a Namespace is ever longer
+_PROGRAM = "python x.py "
 LEAST = 5  # fewer key: value lines in a row are talk, not a configuration
 
 _LINE_STARTS = (
     (re.compile(r"(?:^|[\s:=])(Namespace\(.+)$"), "namespace"),
     (re.compile(
         r"^\W*(?:\w+\s)?(?:config\w*|options?|arg(?:ument)?s|hyper-?param\w*"
-        r"|hparams|settings?|cfg|opt)\s*[:=]\s*(\{.+)$", re.I), "namespace"),
+        r"|hparams|settings?|cfg|opt|flags|spec|params?|setup|hp)\s*[:=]?\s*(\{.+)$", re.I), "namespace"),
     (re.compile(r"^(\{['\"][A-Za-z_][\w.-]*['\"]\s*:.+)$"), "namespace"),
     (re.compile(
         r"(?:^|[+$#>]\s*)((?:CUDA_VISIBLE_DEVICES=\S+\s+)?(?:\S*/)?(?:python[\d.]*"
         r"|torchrun|accelerate|deepspeed)\s+\S.*\s--?\w.*)$"), "argv"),
+    # Options without the program: what a script logs of its own command line.
+    (re.compile(r"^(?:[\w ]{1,30}[:=]\s*)?((?:--?[A-Za-z][\w-]*(?:[= ][^\s-]\S*|[= ]-\d\S*)?\s+){2,}--?[A-Za-z][\w-]*(?:[= ]\S+)?)\s*$"), "options"),
     (re.compile(
         r"^(?:hyperparameters|train|engine/trainer|\S*trainer):\s+((?:[\w.]+=[^,=]*,\s*){4,}[\w.]+=.*)$"), "namespace"),
 )  # fmt: skip
 _OPTIONS_OPEN = re.compile(r"^-{3,}\s*(?:Options|Arguments|Config\w*|Hyper\w*)\s*-{3,}", re.I)
 _OPTIONS_CLOSE = re.compile(r"^-{3,}\s*End\b|^-{10,}\s*$", re.I)
 _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
-_PAIR = re.compile(r"^\s*(?:- )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[)?)$")
-_YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[\w.\"'/-]+:(?:\s.*|\[)?|\]|\})\s*$")
+_PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P<value>(?:\s.*|\[|(?<==)[^\s=].*)?)$")
+_YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
+_ON_LINE = re.compile(r"(?<![\w./-])([^\W\d][\w.-]*) ?= ?([^\s,;|=]+)")
+_MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
+_RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
+_CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
 _DEFAULT = re.compile(r"\s*\[default: .*\]\s*$")
 
 
@@ -60,6 +69,24 @@ def scalar(text: str) -> object:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     return text
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(scalar(value) if isinstance(value, str) else value, int | float)
+
+
+def _steers(pairs: list[tuple[str, str]]) -> bool:
+    """Are two of the names settings that steer a training? The layers of a printed model have arguments, too."""
+    return sum(meaning_of_path((key,)) is not None for key, _ in pairs) >= 2
+
+
+def _settings_in(body: str) -> list[tuple[str, str, int]]:
+    """The settings on one line of talk, "lr=0.01 wd=5e-4 bs=64": three or more, two of them steering ones by their names, and
+    most of them where nothing on the line calls them settings."""
+    found = [(hit[1], hit[2].rstrip(",;|)"), hit.start(2)) for hit in _ON_LINE.finditer(body)]
+    known = sum(meaning_of_path((key,)) is not None or bool(meanings_of((key,))) for key, _, _ in found)
+    enough = known >= 2 and (2 * known >= len(found) or _CALLED.match(body) is not None)
+    return found if len(found) >= 3 and enough else []
 
 
 class EchoScanner:
@@ -107,17 +134,38 @@ class EchoScanner:
         if _DOTTED.match(body):
             self._extend("dotted", n, " " * prefix.end + body)
             return
+        if body.count("=") > 2 and len(body) < MAX_LINE and "(" not in body and (pairs := _settings_in(body)):
+            self._close()
+            self._keep([self._leaf((k,), v, n, text, prefix.end + at) for k, v, at in pairs], body, least=len(pairs))
+            return
+        if (" --" in body or ": {" in body or "={" in body or _MADE.search(body)) and self._whole_line(n, body, prefix.end):
+            return
         logged = prefix.time is not None or prefix.level is not None
         if not logged and self._mode in ("", "pairs") and _YAMLISH.match(body):
             self._extend("pairs", n, body)
             return
+        if logged and self._mode == "pairs" and _PAIR.match(body):  # a logger that writes its prefix before every setting
+            self._extend("pairs", n, " " * prefix.end + body)
+            return
         self._close()
-        for pattern, form in _LINE_STARTS if len(body) < MAX_LINE else _LINE_STARTS[:1]:
-            if found := pattern.search(body):
-                self._parse(found[1], n, prefix.end + found.start(1), form)
-                return
+        if self._whole_line(n, body, prefix.end):
+            return
         if logged and _YAMLISH.match(body.strip() or "x") and not body.startswith(" "):
             self._extend("pairs", n, " " * prefix.end + body)  # the first line of a block carries the prefix
+
+    def _whole_line(self, n: int, body: str, begin: int) -> bool:
+        """Settings that stand on one line. True if they do."""
+        for pattern, form in _LINE_STARTS if len(body) < MAX_LINE else _LINE_STARTS[:1]:
+            if found := pattern.search(body):
+                self._close()
+                self._parse(found[1], n, begin + found.start(1), form)
+                return True
+        made = _MADE.search(body) if len(body) < MAX_LINE else None
+        if made and _steers(_ON_LINE.findall(made[1])):
+            self._close()
+            self._parse(made[1], n, begin + made.start(1), "namespace")
+            return True
+        return False
 
     def _extend(self, mode: str, n: int, text: str) -> None:
         if self._mode != mode or (self._block and n - self._block[-1][0] > 3) or len(self._block) > MAX_BLOCK:
@@ -183,8 +231,8 @@ class EchoScanner:
         lead = len(text[column:]) - len(text[column:].lstrip())
         return Leaf(path, scalar(raw), raw, self.file, line, column + lead + 1)
 
-    def _keep(self, leaves: list[Leaf], text: str) -> None:
-        if len(leaves) < LEAST or text in self._seen:
+    def _keep(self, leaves: list[Leaf], text: str, least: int = LEAST) -> None:
+        if len(leaves) < least or text in self._seen:
             return
         self._seen.add(text)
         self.configs.append(ConfigTree(self.file, "keyvalue", tuple(leaves), kind="echoed in log"))
@@ -193,12 +241,17 @@ class EchoScanner:
         if text in self._seen:
             return
         self._seen.add(text)
-        tree = parse_text(text, self.file, form, first_line=line)
-        if len(tree) < (2 if form in ("argv", "namespace") else LEAST):
+        bare = form == "options"  # the parser of command lines wants a program
+        tree = parse_text(f"{_PROGRAM}{text}" if bare else text, self.file, "argv" if bare else form, first_line=line)
+        column -= len(_PROGRAM) if bare else 0
+        if form == "namespace" and text.startswith("{") and any(_RESULT.search(str(x.path[-1])) and _is_number(x.value) for x in tree):
+            return  # a row of results, printed once
+        if len(tree) < (2 if form in ("argv", "namespace", "options") else LEAST):
             return
-        kind = "command" if form == "argv" else "echoed in log"
+        kind = "command" if form in ("argv", "options") else "echoed in log"
         moved = tuple(
             Leaf(x.path, x.value, x.raw, x.file, x.line, x.column + (column if x.line == line else 0), note=x.note)
             for x in tree
+            if not (bare and x.path[0] in ("launcher", "script"))
         )
         self.configs.append(ConfigTree(self.file, tree.format, moved, problems=tree.problems, kind=kind))

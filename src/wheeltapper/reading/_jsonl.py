@@ -26,6 +26,7 @@ from wheeltapper.reading.record import Floats
 
 DEPTH_LIMIT = 100  # issue 2: deeper nesting is no log row; noted and skipped
 LIST_LIMIT = 64  # a longer list in a row is a histogram or a prediction, not a set of metrics
+FEW_OBJECTS = 4  # parameter groups, heads: more objects in one row are rows of their own
 SMALL = 1 << 14  # bytes; halving further costs more than reading line by line
 STRUCT_LIMIT = 600  # keys of one Struct; above it rows are dictionaries of data, and go line by line
 
@@ -305,6 +306,8 @@ def flat(name: str, value: Any, depth: int = 0) -> Iterable[tuple[str, float | s
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from flat(f"{name}.{key}", inner, depth + 1)
+    elif len(value) > FEW_OBJECTS and all(isinstance(inner, dict) for inner in value):
+        yield name, None  # rows within the row: skorch keeps every batch of an epoch so
     else:
         for i, inner in enumerate(value):
             yield from flat(f"{name}[{i}]", inner, depth + 1)

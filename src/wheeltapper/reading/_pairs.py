@@ -12,15 +12,17 @@ from wheeltapper.reading._text import NUMBER
 from wheeltapper.reading.record import Window
 
 _UNIT = r"%|it/s|s/it|ms|sec|GB|MB|GiB|MiB|G|M|dB|tok/s|samples/s(?:ec)?|images/s|img/s|s|h|m|K"
-_VALUE = rf"(?:tensor\()?(?P<value>{NUMBER})(?:\s?(?P<unit>{_UNIT}))?"
+# "D 1.620 G 0.710": what a number follows is a name and no unit.
+_MEASURED = rf"(?:\s?(?P<unit>{_UNIT})(?!\s+[-+]?\d))?"
+_VALUE = rf"(?:tensor\()?(?P<value>{NUMBER}){_MEASURED}"
 _END = r"(?=[\s,;|)\]}'\">]|:\s*$|\.?\s*$|\.\s|, )"
 # A name may own another ("valid_0's l2") and carry a remark: "time (sec)", "loss (last 100 iters)".
-_NAME = r"[^\W\d][\w./@#-]*(?:'s)?(?:\s?\([A-Za-z_][\w .=]{0,30}\))?"
+_NAME = r"[^\W\d][\w./@#-]*(?:'s)?(?:\s?\((?:\d+ )?[A-Za-z_][\w .=]{0,30}\))?"
 _IS = r"(?:[:=]+>?|->|→)"
 _MARKED = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)['\"]?\s*{_IS}\s*(?:['\"(]|\[\s*)?{_VALUE}{_END}")
 _SPACED = re.compile(
     rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)(?: so far)?(?: (?:is|was))?\s+(?P<value>[-+]?(?:\d+\.\d+"
-    rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b))(?:\s?(?P<unit>{_UNIT}))?{_END}"
+    rf"(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|(?i:nan|inf)\b)){_MEASURED}{_END}"
 )
 # "Accuracy: 9833/10000 (98%)": how many were right, and the share.
 _SHARE = re.compile(rf"(?<![\w./])(?P<name>{_NAME}(?: {_NAME}){{0,2}}?)\s*[:=]\s*\d+\s*/\s*\d+\s*\(\s*(?P<value>{NUMBER})(?P<unit>%)\s*\)")
@@ -63,7 +65,8 @@ _BARE = re.compile(
     r"|\[(?P<epoch2>\d+),\s*(?P<inner2>\d+)\](?=:? *(?:\w+ )?loss\b)"
     r"|(?P<inner3>\d+)\s*/\s*(?P<per3>\d+)\s*, (?=[A-Za-z_ ]+[:=])"
     r"|\[(?P<step>\d+)\](?=\s+[A-Za-z][\w'@-]*(?: \w+)?:)"  # XGBoost, LightGBM: "[10]	valid_0's auc: 0.8"
-    r"|(?P<step2>\d+):(?=\s+learn:))"  # CatBoost
+    r"|(?P<step2>\d+):(?=\s+learn:)"  # CatBoost
+    r"|\[\s*(?P<inner4>\d+)\s*/\s*(?P<all4>\d+)\s*\](?=:?\s+[A-Za-z]\S*(?:\s?[:=])?\s+[-+]?\d))"  # "[100/2500] D 1.620 G 0.710"
 )
 _BEHIND = re.compile(r"\s\[\s*(?P<images>\d+)\s*/\s*(?P<set>\d+)\]\s*$")
 _ESPNET = re.compile(r"(?P<epoch>\d+)epoch:(?P<split>train|valid):\d+-(?P<inner>\d+)batch:")
@@ -79,7 +82,7 @@ _HEADING = re.compile(
     r"|(?:Epoch|Iter)\((?P<mm>train|val|test)\)\s*(?:\[[\d/ ]+\]\s*){1,2}"  # mmengine
 )
 # "TEST in epoch 24, loss = 3.64", "Validation epoch 3: acc 0.5": the word before the epoch says whose values follow.
-_IN_EPOCH = re.compile(r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?))(?: (?i:in))? (?i:epoch)(?=[\s:#\d])")
+_IN_EPOCH = re.compile(r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev|held-?out|holdout))(?: (?i:in|after|at|results?|metrics?|set))? (?:[-–|] )?(?i:epoch|ep)(?=[\s:#=\d\[(])")
 _TRAIN_FIRST = re.compile(r"\W*(?i:train(?:ing)?)\b")
 SCORE = re.compile(r"(?:^|[_ /])(?:m?iou|dice|f1|precision|recall|auc|psnr|ssim|acc|accuracy|top\d|ppl|perplexity)(?:$|[_ /])", re.I)
 _DAYS = re.compile(r"\s*(?:days?\b|:\d)")
@@ -167,7 +170,7 @@ def _without_words(hit: re.Match[str]) -> list[Field]:
     roles: tuple[tuple[str, Role], ...] = (
         ("epoch", "epoch"), ("epochs", "total_epochs"), ("inner", "inner"), ("per", "per_epoch"),
         ("epoch2", "epoch"), ("inner2", "inner"), ("inner3", "inner"), ("per3", "per_epoch"),
-        ("step", "step"), ("step2", "step"),
+        ("step", "step"), ("step2", "step"), ("inner4", "inner"), ("all4", "bar_total"),
     )  # fmt: skip
     return [field_of(hit, group, role, role) for group, role in roles if hit[group]]
 
@@ -178,7 +181,7 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
     out: list[Field] = []
     section: str | None = None
     heads = [(hit.end(), split_of(hit["split"] or hit["boxed"] or hit["net"] or hit["mm"] or "val")) for hit in _HEADING.finditer(body)]
-    if not heads and (lead := _IN_EPOCH.match(body, start)):
+    if not heads and (lead := _IN_EPOCH.match(body)):
         heads = [(lead.end(), split_of(lead["split"]))]
     if espnet := _ESPNET.match(body):
         heads = [(espnet.end(), split_of(espnet["split"]))]
@@ -198,7 +201,7 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
             if name.lower() == "eta" and _DAYS.match(body, b):  # "ETA: 2 days, 3:10:05" is no number
                 continue
             used.append((a, b))
-            split = split_of(name)
+            split: str | None = split_of(name)
             # "Train: 41.43% (loss: 3.97)": what stands in parentheses belongs to the word before it.
             if split is None and body[: hit.start("name")].rstrip().endswith("("):
                 split = section

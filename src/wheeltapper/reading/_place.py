@@ -7,16 +7,16 @@ A row that prints nothing takes the place of the nearest row before it.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from wheeltapper.reading._counters import through_the_run
 from wheeltapper.reading._phases import Phases
-from wheeltapper.reading._rows import Field, Role, Table
+from wheeltapper.reading._rows import Role, Table
 from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading.record import ClockName, Fact, Floats, Ints, Note, Points
 
@@ -77,7 +77,7 @@ def place(
 ) -> Placed:
     """Points from tables. `first_epoch`: the number the format gives the first epoch, if it is fixed."""
     tables = [t for t in tables if len(t.lines)]
-    tables = [_within_laps(_within_epochs(table, tables)) for table in tables]
+    tables = through_the_run(tables)
     stands = [_Stand(t, t.line_numbers()) for t in tables]
     first = _first_epoch(stands) if first_epoch is None else first_epoch
     facts: list[Fact] = []
@@ -111,85 +111,6 @@ def _stands_still(table: Table, clock: ClockName, track: Floats) -> bool:
     if len(track) < STILL or table.column("inner") is not None or table.last:
         return False
     return bool(np.all(track == 0)) if clock == "epoch" else clock == "step" and bool(np.all(track == track[0]))
-
-
-def _within_epochs(table: Table, tables: list[Table]) -> Table:
-    """The table with its steps as batches of an epoch, where they begin anew with every epoch that the row, or a line
-    of its own between the rows ("Epoch: 0002"), tells."""
-    step = table.column("step")
-    if step is None or len(step) < 4 or table.column("inner") is not None:
-        return table
-    fields = tuple(replace(f, role="inner") if f.role == "step" else f for f in table.fields)
-    columns = list(table.columns)
-    if table.column("epoch") is None:
-        told = _told_between(table, [t for t in tables if t.column("epoch") is not None])
-        if told is None or "total_steps" in table.constants:
-            return table
-        fields, columns = (*fields, Field("epoch", 0, 0, role="epoch")), [*columns, array("d", told.tolist())]
-    elif not _counts_batches(table):
-        return table
-    out = Table(fields, last=table.last, anchor=table.anchor)
-    out.lines, out.columns, out.constants = table.lines, columns, table.constants
-    return out
-
-
-def _within_laps(table: Table) -> Table:
-    """The table with its steps counted through, where they begin anew with every epoch and no line tells the epoch. A run
-    that is launched again begins with the loss of its start; a new epoch with that of the end of the one before."""
-    step = table.column("step")
-    if step is None or len(step) < 6 or table.column("epoch") is not None or table.column("inner") is not None:
-        return table
-    begins = np.append(0, np.flatnonzero(np.diff(step) < 0) + 1)
-    ends = np.append(begins[1:], len(step)) - 1
-    if len(begins) < 3 or np.min(ends[:-1] - begins[:-1]) < 1 or not _goes_on(table, begins, ends):
-        return table
-    if len(np.unique(step[begins])) > 1 or np.ptp(step[ends[:-1]]) > 0.02 * float(step[ends[0]]) or step[ends[-1]] > step[ends[0]]:
-        return table
-    every = float(np.median(np.diff(step)[np.diff(step) > 0]))
-    length = float(np.max(step[ends])) - float(step[0]) + every
-    through = step + length * np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(step))))
-    out = Table(table.fields, last=table.last, anchor=table.anchor)
-    at = next(i for i, f in enumerate(table.fields) if f.role == "step")
-    columns = list(table.columns)
-    columns[at] = array("d", through.tolist())
-    out.lines, out.columns, out.constants = table.lines, columns, table.constants
-    return out
-
-
-def _goes_on(table: Table, begins: Ints, ends: Ints) -> bool:
-    """Do the losses at the start of a lap stand nearer to the end of the lap before than to the start of all?"""
-    for spec, store in zip(table.fields, table.columns, strict=True):
-        if spec.role == "value" and "loss" in spec.name.lower():
-            x = np.frombuffer(store, dtype=np.float64)
-            from_last, from_first = np.abs(x[begins[1:]] - x[ends[:-1]]), np.abs(x[begins[1:]] - x[0])
-            return bool(np.nanmedian(from_last) < 0.5 * np.nanmedian(from_first))
-    return False
-
-
-def _told_between(table: Table, others: list[Table]) -> Floats | None:
-    """The epoch of each row by the lines above it, if the next epoch is told wherever the step falls."""
-    step, lines = table.column("step"), table.line_numbers()
-    if not others or step is None:
-        return None
-    at = np.concatenate([t.line_numbers() for t in others])
-    order = np.argsort(at, kind="stable")
-    at, epoch = at[order], np.concatenate([np.asarray(t.column("epoch")) for t in others])[order]
-    above = np.searchsorted(at, lines, side="right") - 1
-    falls = np.flatnonzero(np.diff(step) < 0)
-    if above[0] < 0 or len(falls) < 2:
-        return None
-    mine = epoch[above]
-    return mine if float(np.mean(mine[falls + 1] == mine[falls] + 1)) > 0.9 else None
-
-
-def _counts_batches(table: Table) -> bool:
-    """ "Epoch 3, Step 25": a step that falls whenever the epoch rises counts the batches of the epoch."""
-    epoch, step = table.column("epoch"), table.column("step")
-    if epoch is None or step is None:
-        return False
-    turns = np.diff(epoch) == 1
-    rises = np.diff(step)[np.diff(epoch) == 0]
-    return bool(turns.sum() >= 2 and np.mean(np.diff(step)[turns] < 0) > 0.9 and np.all(rises > 0) and len(rises))
 
 
 def _first_epoch(stands: list[_Stand]) -> int:

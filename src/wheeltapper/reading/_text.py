@@ -179,6 +179,7 @@ _TOKEN = re.compile(
     r"\[default(?P<r1>\d+)\]:|\[[Rr]ank[ :]?(?P<r2>\d+)\]:?|\[\d+,(?P<r3>\d+)\]<std\w+>:"
     r"|\(\w+ pid=\d+(?:, ip=[\d.]+)?\)"
     rf"|\[?(?P<time>{_DATE}|{_US_DATE})(?:\s+(?P<name1>[\w.]+)\]:?|\])?"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \d\d? [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d"  # RecBole
     r"|\[\d\d:\d\d:\d\d\]|\d+:\d\d:\d\d(?= - )"
     r"|\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?= ?[-:] )"  # a year of two digits: BasicSR at first, KAIR
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ [\w./-]+:\d+\]"  # glog and absl
@@ -186,7 +187,7 @@ _TOKEN = re.compile(
     r"|(?:\[ {0,30}[\w.]+\]|[\w.]+)\[line: ?\d+\]"
     rf"|:?(?:\[ {{0,9}})?(?P<level>{_LEVEL})\b\]?(?::(?P<name2>[\w.]+):)?:?"
     r"|[-|:](?=\s)|\|"
-    r"|(?P<name3>(?!(?:valid|test) \| epoch )[A-Za-z_][\w.]*(?::[\w<>]+:\d+)?)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
+    r"|(?P<name3>(?!(?i:val|valid|validation|eval|evaluation|test|testing|dev|hold-?out|held-?out) [-|] (?i:ep)(?:och)?\b)[A-Za-z_][\w.]*(?::[\w<>]+:\d+)?)(?= [-|] | (?:INFO|WARNING|ERROR|DEBUG): )"
     r"|\[(?P<name4>[\w.]+:\d+)(?::\w+)?\]|\((?P<name5>[\w.]+)(?: \d+)?\):"
     r")"
 )

@@ -19,6 +19,8 @@ from wheeltapper.reading._blocks import whole
 from wheeltapper.reading._text import decode
 from wheeltapper.reading._within import readings_within
 from wheeltapper.reading.record import Note, Reading
+from wheeltapper.settings.parse import parse_text
+from wheeltapper.settings.tree import ConfigTree
 
 FORMAT = "notebook or document"
 ENDINGS = {".ipynb", ".md", ".rst", ".markdown"}
@@ -28,6 +30,12 @@ _ROW = re.compile(r"<tr[^>]*>(.*?)</tr>", re.S | re.I)
 _CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S | re.I)
 _TAG = re.compile(r"<[^>]{0,500}>")
 _FENCE = re.compile(r"^[ \t]*+(?:```.*|~~~.*|\.\. code-block::.*|::[ \t]*+)$", re.M)
+
+
+_TABLE = re.compile(
+    r"(?i)^\s*\|\s*(?:hyper-?)?(?:settings?|param(?:eter)?s?|options?|arguments?|args?|keys?|knobs?|config\w*|name)\s*\|\s*(?:values?|used|set to|this run)\s*\|"
+)
+_RULE = re.compile(r"^[\s|:-]+$")
 
 
 def sniff(head: Head) -> float:
@@ -41,11 +49,25 @@ def read(path: Path) -> list[Reading]:
     pieces = [
         (name, body.encode("utf-8", "replace")) for name, body in cells[:MOST_CELLS] if any(map(str.isdigit, body))
     ]
+    settings = _settings(text, str(path)) if path.suffix.lower() != ".ipynb" else None
     found = [_placed(r) for r in readings_within(path, pieces, key=path.suffix.lower() == ".ipynb")]
     found = [r for r in found if r.points]
     if len(found) == 1:
         found = [replace(found[0], key=None)]
-    return found or [Reading(str(path), FORMAT, notes=tuple(notes))]
+    found = found or [Reading(str(path), FORMAT, notes=tuple(notes))]
+    return [replace(found[0], configs=(settings,)), *found[1:]] if settings is not None else found
+
+
+def _settings(text: str, file: str) -> ConfigTree | None:
+    """The tables of a document whose header calls them settings, as one configuration; every place as in the document."""
+    rows, inside = [], False
+    for line in text.split("\n"):
+        inside = _TABLE.match(line) is not None or (inside and line.lstrip().startswith("|"))
+        rows.append(line if inside and not _TABLE.match(line) and not _RULE.match(line) else " " * len(line))
+    if not any(map(str.strip, rows)):
+        return None
+    tree = parse_text("\n".join(rows), file, "keyvalue")
+    return replace(tree, text=text, kind="table in a document") if len(tree) else None
 
 
 def _placed(reading: Reading) -> Reading:

@@ -10,8 +10,8 @@ from wheeltapper.reading import Head, meters
 from wheeltapper.reading._echo import scalar
 from wheeltapper.reading._fields import field_of
 from wheeltapper.reading._log import read_log
-from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading._rows import Row
+from wheeltapper.reading._split_words import split_of
 from wheeltapper.reading._tail import Tail
 from wheeltapper.reading._text import NUMBER, head_text
 from wheeltapper.reading.record import Event, Reading

@@ -26,6 +26,8 @@ _BARE: dict[str, Split | None] = {
 _OF_AGENTS = {"return", "policy_loss", "entropy", "episode_length", "explained_variance", "clip_fraction", "q_value"}
 _VALUE_LOSS = re.compile(r"(?i)(^|[/_ ])v[_ ]?loss$")
 _SHORT_LOSS = re.compile(r"(?i)^([tv])[_ ]?loss$")
+_OF_TASKS = {"f1", "precision", "recall", "accuracy", "auc"}
+_ADVERSARIES = {"D": "loss_d", "G": "loss_g"}
 _OTHERS = {"ema", "min", "max", "std", "l2_reg", "reg"}  # a part that is never the whole
 # Scores that are told of training batches and of held-out data alike.
 _EITHER = {"accuracy", "top5", "error", "top5_error", "perplexity", "mse", "rmse", "mae", "mape", "nll", "bits"}
@@ -35,7 +37,7 @@ def meanings_of(points: Sequence[Points]) -> list[Meaning]:
     """The meaning of each of the points of a run, in the company of the others."""
     found = [meaning_of(p.name, p.split, p.unit) for p in points]
     found = _of_files(points, found)
-    found = _of_agents(points, found)
+    found = _of_adversaries(points, _plain_scores(points, _of_agents(points, found)))
     found = _bare_splits(points, found)
     found = _whose_scores(points, inferred(points, found))
     return _only_parts(points, found)
@@ -67,6 +69,34 @@ def _of_agents(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
             meaning = meaning_of("value_loss", p.split, p.unit)
         elif short == {"t", "v"} and (hit := _SHORT_LOSS.match(p.name)):
             meaning = meaning_of("loss", "train" if hit[1].lower() == "t" else "val", p.unit)
+        out.append(meaning)
+    return out
+
+
+def _plain_scores(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """ "SCORE" is the score of an episode where an agent is trained, and beside an F1 or an accuracy that of the task."""
+    supervised = {p.file for p, m in zip(points, found, strict=True) if m.quantity in _OF_TASKS}
+    agents = any(m.quantity in _OF_AGENTS and p.name.lower() != "score" for p, m in zip(points, found, strict=True))
+    out = []
+    for p, meaning in zip(points, found, strict=True):
+        if meaning.quantity == "return" and p.name.lower() == "score" and p.file in supervised and not agents:
+            meaning = Meaning("score", "val", None, p.unit or "share", "up", meaning.window)
+        out.append(meaning)
+    return out
+
+
+def _of_adversaries(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """ "D 1.620 G 0.710", "adv/D" beside "adv/G": the losses of a discriminator and a generator, where both stand."""
+    heads: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for p in points:
+        head, _, last = p.name.rpartition("/")
+        if last in _ADVERSARIES:
+            heads[(p.file, head)].add(last)
+    out = []
+    for p, meaning in zip(points, found, strict=True):
+        head, _, last = p.name.rpartition("/")
+        if len(heads.get((p.file, head), ())) == 2 and last in _ADVERSARIES:
+            meaning = meaning_of(_ADVERSARIES[last], p.split, p.unit)
         out.append(meaning)
     return out
 

@@ -117,7 +117,14 @@ def _without_documents(groups: dict[Path, list[Reading]]) -> dict[Path, list[Rea
         return Path(r.file).suffix.lower() in DOCUMENTS
 
     told = any(r.points and not quotes(r) for found in groups.values() for r in found)
-    out = {home: [r for r in found if not quotes(r) or (r.points and not told)] for home, found in groups.items()}
+    sets = any(r.configs and not quotes(r) for found in groups.values() for r in found)
+
+    def counts(r: Reading) -> bool:
+        return not quotes(r) or bool((r.points and not told) or (r.configs and not sets))
+
+    out = {
+        home: [replace(r, points=()) if quotes(r) and told else r for r in found if counts(r)] for home, found in groups.items()
+    }
     return {home: found for home, found in out.items() if found}
 
 

@@ -127,7 +127,12 @@ def _without_summaries(points: list[Points], meanings: list[Meaning]) -> list[Po
     if not curves:
         return points
     kept = zip(points, meanings, strict=True)
-    return [p for p, m in kept if rows[p.file] > 1 or p.clock in ("step", "sample") or not _told(m, curves)]
+    return [p for p, m in kept if rows[p.file] > 1 or p.clock in ("step", "sample") or not (_told(m, curves) or _stray(p, m))]
+
+
+def _stray(p: Points, meaning: Meaning) -> bool:
+    """One number in a file of one row, without a place and of no data: `"r": 8` beside a log is no return."""
+    return p.clock == "row" and len(p.at) == 1 and meaning.split not in ("val", "test")
 
 
 def _told(meaning: Meaning, curves: set[tuple[str | None, Split | None]]) -> bool:

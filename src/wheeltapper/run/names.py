@@ -71,7 +71,7 @@ _NOT_MEASURES = re.compile(
     r"^(n_?param\w*|num_tokens|tokens|samples|consumed_\w+|global_batch_size|batch_size|num_zeros|iters?|iteration\w*|"
     r"epochs?|(iter|epoch)_?(\d+|num|number|count|idx|index|id|no|total|left|step|steps)|"
     r"global_step|step|steps|labels|img_size|instances|targets|size|num_updates|progress_\w+|total_timesteps|"
-    r"n_updates|(time_)?iterations|bs|best\w*|is_best|patience|gs|upd|round|n_(train|val|valid|test)|(num_)?(clients|trees))$"
+    r"n_updates|(time_)?iterations|bs|best\w*|is_best|patience|min_delta|gs|upd|round|n_(train|val|valid|test)|(num_)?(clients|trees))$"
 )
 _HEADS = {
     "metrics",
@@ -93,7 +93,7 @@ _SETTING_WORDS = {"weight", "weights", "lambda", "coef", "coeff", "factor", "thr
 # Objectives that logs call by their own name.
 _LOSS_NAMES = re.compile(
     r"^((sparse_|binary_|softmax_|rcnn_|rpn_)*cross_?entropy|smooth_?l1|(rcnn_|rpn_)smooth_?l1|bce|ce|xent|focal|hinge|huber|"
-    r"ctc|rnn_?t|nt_?xent|crossent|"
+    r"ctc|rnn_?t|nce|nt_?xent|crossent|"
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
     r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
@@ -107,6 +107,7 @@ _OF_EPISODES = {
     *("score", "episode", "episodes", "ep", "reward", "rewards", "game", "agent", "train", "eval", "test"),
     *("avg", "average", "mean", "max", "min", "total", "final", "last", "current", "running", "moving", "top", "high", "100"),
 }
+_OF_DISCRIMINATOR = {"d", "dis", "disc", "discriminator", "real", "fake", "critic"}
 _COMPARES = {"skill", "vs", "versus", "ratio", "improvement", "reduction"}
 _NO_SPLIT = {"lr", "momentum", "weight_decay", "loss_scale", "clip_threshold", "grad_norm", "weight_norm"}
 _WINDOWS: dict[str, Window] = {"step": "batch", "epoch": "epoch", "avg": "running", "running": "running"}
@@ -161,6 +162,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
         return Meaning("precision" if raw == "P" else "recall", found or "val", None, unit or "share", "up", window)
     if raw == "Cost":  # Marian; a "cost" may be one of time
         return Meaning("loss", found or "train", None, unit, "down", window)
+    if short := re.fullmatch(r"L_?(tr|trn|train|va|val|te|test)", raw):  # "Ltr=0.52 Lva=0.61"
+        return Meaning("loss", {**BESIDE_RESULT, **SPLITS}[short[1]], None, unit, "down", window)
     if raw in {"trl", "tel"}:  # llm.c: training loss, test loss
         return Meaning("loss", "train" if raw == "trl" else "val", None, unit, "down", window)
     if split and (domain := re.fullmatch(r"([DG])\[(\d+)\]", raw)):  # ComboGAN: of each of its domains
@@ -168,6 +171,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     if raw == "L1":  # EDSR prints the loss by its kind: "[1600/16000] [L1: 5.9633]"
         return Meaning("loss", found or "train", "l1", unit, "down", window)
     known = _look_up(rest, found, unit, window)
+    if known.quantity == "accuracy" and _OF_DISCRIMINATOR & set(rest):  # how well it tells real from made: no score of the run
+        return Meaning(None, found, None, unit, "neither", window)
     if known.quantity == "dists" and not re.search(r"(^|[/. ])dists$", raw, re.IGNORECASE):
         return Meaning(None, found, None, unit, "unknown", window)  # "bond_dists": lengths, not the perceptual score
     if known.quantity is None and known.better == "unknown" and _LOSS_TAIL.search(raw):

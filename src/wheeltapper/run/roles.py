@@ -6,6 +6,7 @@
 - **Parts that add up.** `batch/a`, `batch/b` and `batch/sum`, or unknown columns beside a known loss: where the total is a
   sum of the others with fixed positive weights, row for row, all of them are losses.
 - **A total.** A number called `total` on the rows of a training loss, of its size, is the whole of that loss.
+- **The objective.** The one error (`mse`) that names no data, in a run whose held-out result is told by another one.
 - **Clients and server.** `local loss` beside `global loss`: of the clients' own data, and of the model they share.
 """
 
@@ -29,13 +30,15 @@ MOST_PARTS = 12
 EXACT = 2e-3  # of the total: a log prints three to five digits
 SIZES = 30.0  # the same objective on two splits, or a total and its main part, are of one size
 TOTALS = {"total", "sum", "overall", "objective", "combined", "all"}
+_ERRORS = {"mse", "rmse", "mae", "nll", "bits", "huber"}
+_OF_TASKS = {"success", "return"}
 _LOCAL = {"local", "client", "clients"}
 _SHARED = {"glob", "global", "server", "central", "centralized", "centralised"}
 
 
 def inferred(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     """The meanings, with those that structure and behaviour tell in place of unknown ones."""
-    found = _clients_and_server(points, found)
+    found = _objective(points, _clients_and_server(points, found))
     if not any(map(_unknown, found)):
         return found
     found = _one_stem(points, found)
@@ -77,7 +80,7 @@ def _cut(p: Points, m: Meaning) -> tuple[str, Split | None]:
     words = words_of(p.name)
     plain = [word for word in words if word not in SPLITS]
     if m.split is None and len(plain) > 1 and plain[0] in BESIDE_RESULT and plain[0] != "v":
-        return "_".join(plain[1:]), BESIDE_RESULT[plain[0]]  # type: ignore[return-value]
+        return "_".join(plain[1:]), BESIDE_RESULT[plain[0]]
     return "_".join(plain), m.split
 
 
@@ -88,10 +91,12 @@ def _role(train: list[Points], held: list[Points], points: Sequence[Points], fou
         return ""
     way = _way(mine)
     losses = [_way(p.values) for p, m in zip(points, found, strict=True) if m.quantity == "loss" and len(p.values) >= LEAST]
-    if way < 0:
-        return "" if any(w > 0 for w in losses) else "loss"  # a score may fall where the loss rises
+    known = {(m.quantity == "loss", m.split) for m in found if m.better in ("up", "down")}
+    if way < 0:  # a score may fall where the loss rises; where the loss is known, who knows what else falls
+        return "" if any(w > 0 for w in losses) or {(True, "train"), (True, "val")} <= known else "loss"
     top = float(np.nanmax(np.concatenate([mine, other])))
-    return "score" if way > 0 and top <= 100.0 and losses and all(w < 0 for w in losses) else ""
+    alone = not {(False, "val"), (False, "test")} & known
+    return "score" if way > 0 and alone and top <= 100.0 and losses and all(w < 0 for w in losses) else ""
 
 
 def _as(role: str, m: Meaning, split: Split | None, stem: str, p: Points, train: Points) -> Meaning:
@@ -146,9 +151,9 @@ def _sums(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
         parts = [i for i in members if _unknown(found[i]) and i not in totals and _measures(points[i].values)]
         if len(totals) == 1 and 2 <= len(parts) <= MOST_PARTS and _adds_up(points, totals[0], parts):
             for i in (*totals, *parts):
-                name = None if i in totals else "_".join(words_of(points[i].name)[-2:] if "/" not in points[i].name else words_of(points[i].name.rpartition("/")[2]))
+                part = None if i in totals else "_".join(words_of(points[i].name.rpartition("/")[2]))
                 if _unknown(found[i]):
-                    out[i] = _loss(found[i], found[i].split or "train", name, "a total is the sum of its parts, row for row")
+                    out[i] = _loss(found[i], found[i].split or "train", part, "a total is the sum of its parts, row for row")
     return out
 
 
@@ -174,12 +179,23 @@ def _totals(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     for i, (p, m) in enumerate(zip(points, found, strict=True)):
         if not _unknown(m) or m.split not in (None, "train") or not set(words_of(p.name)) <= TOTALS or not _measures(p.values):
             continue
-        beside = [
-            q.values for q, n in zip(points, found, strict=True)
-            if n.quantity == "loss" and n.split == "train" and n.part and q.file == p.file and np.array_equal(q.lines, p.lines)
-        ]  # fmt: skip
-        if any(_of_one_size(values, p.values) for values in beside):
+        losses = [(q, n) for q, n in zip(points, found, strict=True) if n.quantity == "loss" and n.split == "train" and q.file == p.file]
+        beside = [q.values for q, n in losses if n.part and np.array_equal(q.lines, p.lines)]
+        if all(n.part for _, n in losses) and any(_of_one_size(values, p.values) for values in beside):
             out[i] = _loss(m, "train", None, "it is called a total and stands on the rows of a training loss")
+    return out
+
+
+def _objective(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """The one error that says of no data, in a run without a training loss that tells its held-out result otherwise."""
+    if any(m.split == "train" and m.better == "down" for m in found):
+        return found
+    open_ = [i for i, m in enumerate(found) if m.quantity in _ERRORS and m.split is None and len(points[i].values) >= LEAST]
+    told = {m.quantity for m in found if m.better in ("up", "down") and (m.split in ("val", "test") or m.quantity in _OF_TASKS)}
+    if len(open_) != 1 or not told - {found[open_[0]].quantity}:
+        return found
+    out = list(found)
+    out[open_[0]] = replace(found[open_[0]], split="train", inferred="it names no data, and another result is the held-out one")
     return out
 
 
@@ -187,18 +203,20 @@ def _totals(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
 
 
 def _clients_and_server(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
-    sides: dict[str, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
+    sides: dict[str, dict[Split, set[str | None]]] = defaultdict(lambda: defaultdict(set))
     for p, m in zip(points, found, strict=True):
-        words = set(words_of(p.name))
-        side = "local" if words & _LOCAL else "shared" if words & _SHARED else ""
-        if side and m.better in ("up", "down"):
-            sides[p.file][side].add(m.quantity)
+        where = _whose(set(words_of(p.name)))
+        if where and m.better in ("up", "down"):
+            sides[p.file][where].add(m.quantity)
     out = list(found)
     for i, (p, m) in enumerate(zip(points, found, strict=True)):
         words = words_of(p.name)
-        both = sides[p.file]["local"] & sides[p.file]["shared"]
-        side: Split | None = "train" if _LOCAL & set(words) else "val" if _SHARED & set(words) else None
-        if both and side and m.better in ("up", "down"):
-            plain = meaning_of("_".join(w for w in words if w not in _LOCAL | _SHARED) or p.name, side, p.unit)
+        split = _whose(set(words))
+        if split and m.better in ("up", "down") and sides[p.file]["train"] & sides[p.file]["val"]:
+            plain = meaning_of("_".join(w for w in words if w not in _LOCAL | _SHARED) or p.name, split, p.unit)
             out[i] = replace(plain, inferred="what clients measure is of training, what the server measures is held out")
     return out
+
+
+def _whose(words: set[str]) -> Split | None:
+    return "train" if words & _LOCAL else "val" if words & _SHARED else None

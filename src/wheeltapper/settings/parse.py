@@ -51,6 +51,11 @@ _EXTENSIONS = {
     ".slurm": "shell",
     ".sbatch": "shell",
     ".pbs": "shell",
+    ".ini": "keyvalue",
+    ".cfg": "keyvalue",
+    ".conf": "keyvalue",
+    ".properties": "keyvalue",
+    ".env": "keyvalue",
 }
 _PAIR = re.compile(r"\s*[\w./\- ]+[:=](?:\s|\Z)|.*\w \.{3,} ")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|z|k|da)?sh\b")

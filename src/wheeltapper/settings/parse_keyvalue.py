@@ -1,4 +1,4 @@
-"""Printed settings that are no format: `key: value`, `key = value`, `key ........ value`, one a line."""
+"""Printed settings that are no format, and INI files: `key: value`, `key = value`, `key ........ value`, one a line."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ _PLAIN = re.compile(rf"[ \t|*#>\-]*['\"]?({_KEY})['\"]?[ \t]*(?::|=|\|)[ \t]*(\S
 _AFTER_PREFIX = re.compile(rf"(?:[\]|>:-]|INFO|DEBUG)[ \t]+({_KEY})[ \t]*[:=][ \t]+(\S.*)\Z")
 # "key: [default: x]" and the like: what the program was not told stands in brackets after the value.
 _DEFAULT_TAIL = re.compile(r"[ \t]+\[default: [^\]]*\][ \t]*\Z")
+_SECTION = re.compile(r"[ \t]*\[([A-Za-z][\w .:/-]{0,60})\][ \t]*\Z")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+\Z")
+_GIN = re.compile(r"@[A-Za-z_][\w./]*(?:\(\))?\Z")  # gin's way to name a class
 _WORDS: dict[str, Any] = {"True": True, "False": False, "true": True, "false": False, "None": None, "null": None}
 
 
 def parse_keyvalue(source: Source) -> ConfigTree:
     """Every line that says `name, separator, value`; other lines are left out without complaint."""
-    leaves: dict[str, list[Leaf]] = {}
+    leaves: dict[tuple[str, ...], list[Leaf]] = {}
     total = 0
+    section: tuple[str, ...] = ()
     for start, end in _lines(source):
+        if heading := _SECTION.match(source.text, start, end):
+            section = (heading[1],)
+            continue
         found = _line(source, start, end)
         if found is None:
             continue
-        key, begin, finish = found
+        key, begin, finish = (*section, found[0]), found[1], found[2]
         made = _leaves(source, key, begin, finish)
         leaves.pop(key, None)
         leaves[key] = made
@@ -65,13 +71,12 @@ def _line(source: Source, start: int, end: int) -> tuple[str, int, int] | None:
     tail = _DEFAULT_TAIL.search(text, begin)
     if tail:
         finish = tail.start()
-    finish = begin + len(text[begin:finish].rstrip(" \t,"))
+    finish = begin + len(text[begin:finish].partition("|")[0].rstrip(" \t,") if text.lstrip().startswith("|") else text[begin:finish].rstrip(" \t,"))
     return match.group(1).strip(), start + begin, start + finish
 
 
-def _leaves(source: Source, key: str, start: int, end: int) -> list[Leaf]:
+def _leaves(source: Source, path: tuple[str, ...], start: int, end: int) -> list[Leaf]:
     raw = source.text[start:end]
-    path = (key,)
     if raw in _WORDS:
         return [source.leaf(path, _WORDS[raw], start, end)]
     value = number(raw)
@@ -81,4 +86,6 @@ def _leaves(source: Source, key: str, start: int, end: int) -> list[Leaf]:
         return [source.leaf(path, int(raw.replace(",", "")), start, end, "written with thousands commas")]
     if raw[:1] in ("[", "(", "{", "'", '"'):
         return printed_value(source, path, start, end)
+    if _GIN.match(raw):
+        return [source.leaf(path, raw.removesuffix("()").rpartition("/")[2].lstrip("@"), start, end)]
     return [source.leaf(path, raw, start, end)]

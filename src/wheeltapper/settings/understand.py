@@ -13,6 +13,7 @@ from wheeltapper.settings.dialects._nearest import SIDE, distance, settings_of
 from wheeltapper.settings.dialects.generic import fill_precision, known_names, meanings_of, takes
 from wheeltapper.settings.dialects.schema import ASIDE, View, as_bool, as_number, rank, unresolved
 from wheeltapper.settings.knob_table import BY_WORDS, KNOBS
+from wheeltapper.settings.loss_weights import loss_weights
 from wheeltapper.settings.tree import ConfigTree, Leaf
 from wheeltapper.settings.vocabulary import Meaning, meaning_of_path, misspelt, themes_of
 from wheeltapper.settings.words import word_set, words_of
@@ -92,6 +93,11 @@ def complete(view: View, found: Found, module: ModuleType) -> None:
             _, value, leaf, unit = best[0]
             _give(found, knob, value, leaf, unit)
     _betas(view, found, themes)
+    _sklearn(found, themes)
+    peak = found.get("schedule.max_lr")
+    if peak is not None and not peak.default and "optimizer.lr" not in found:  # the peak is the rate, where no other is told
+        found.give("optimizer.lr", peak.value, peak.leaf)
+    loss_weights(view, found)
     _nulls(view, found, themes)
     _negated(view, found, themes)
     if "precision" not in found or found["precision"].default:
@@ -159,6 +165,14 @@ def _betas(view: View, found: Found, themes: frozenset[str]) -> None:
         found.give("optimizer.betas", [pair["1"].value, pair["2"].value], pair["1"])
 
 
+def _sklearn(found: Found, themes: frozenset[str]) -> None:
+    """scikit-learn's max_iter counts passes over the data."""
+    steps = found.get("run.total_steps")
+    if "sklearn" in themes and steps is not None and steps.leaf is not None and str(steps.leaf.path[-1]) == "max_iter":
+        found.drop("run.total_steps")
+        found.give("run.epochs", steps.value, steps.leaf, unit="epochs")
+
+
 def _nulls(view: View, found: Found, themes: frozenset[str]) -> None:
     """`max_grad_norm: null` says that nothing is clipped."""
     if "clip.enabled" in found and not found["clip.enabled"].default:
@@ -194,8 +208,8 @@ def _negated(view: View, found: Found, themes: frozenset[str]) -> None:
 def near_miss(module: ModuleType, view: View, path: tuple[str, ...], knob: str) -> str | None:
     """The framework's own key for this knob, where it stands beside this unknown one and is not set: the unknown
     one is not applied."""
-    if module.UNKNOWN == "unknown" or known_key(module, path) is not None or _open(module, view):
-        return None
+    if module.UNKNOWN == "unknown" or known_key(module, path) is not None or _open(module, view) or path[-1] == "r":
+        return None  # `r` is how PEFT spells the rank of an adapter, beside any trainer
     for key in module.KEYS.values():
         if "*" in key.path or key.parts[:-1] != path[:-1]:
             continue

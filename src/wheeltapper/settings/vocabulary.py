@@ -21,6 +21,7 @@ from wheeltapper.settings.words import LONGEST, word_set, words_of
 _TOKEN = re.compile(r"[a-z0-9]+")
 UNITS = {"step": "steps", "epoch": "epochs", "ratio": "fraction", "sample": "samples", "token": "tokens"}
 # Words that say where a setting belongs and nothing about what it is.
+_NO_SAMPLES = word_set("token frame second time step epoch point pixel valid n_ loss log grad accum save device micro max")
 _FILLER = word_set("train training trainer model config cfg args hparams params hyper main own the use my")
 # Sections and names whose settings are not those of the training itself.
 ELSEWHERE = word_set(
@@ -128,6 +129,8 @@ def meaning_of_path(path: tuple[str, ...], themes: frozenset[str] = frozenset())
     name = words_of(path[-1])
     if not name or misspelt(path[-1]):
         return None
+    if name[-2:] == ("per", "batch") and 2 < len(name) <= 4 and not _NO_SAMPLES & set(name):
+        return Meaning("batch.per_device", "samples")  # queries_per_batch, functions per batch: of whatever the data are
     above = frozenset(word for part in path[:-1] for word in words_of(part))
     best: dict[Meaning, int] = {}
     for rule in (rule for word in set(name) for rule in _STARTING.get(word, ())):
@@ -154,13 +157,15 @@ _THEMES = {
     "distill": ("distill", "teacher student"),
     "lora": ("lora qlora peft dora loraplus", "adapter adapters"),
     "moe": ("moe expert", "router gating gate"),
-    "forecast": ("lookback horizon informer autoformer patchtst nbeats etth forecast", "pred series timesteps"),
+    "forecast": ("lookback informer autoformer patchtst nbeats etth forecast", "pred series timesteps horizon window seasonality covariates"),
     "contrast": ("simclr moco ntxent infonce supcon simcse contrastive byol triplet arcface", "negative projection"),
     "diffusion": ("diffusion ddpm ddim unet2d edm", "snr sampler noise sigma timesteps denoising"),
     "generation": ("vllm nucleus beams sglang", "top p prompt beam new repetition chat"),
     "onpolicy": ("ppo gae gaelambda a2c grpo", ""),
     "sched": ("steplr multisteplr exponentiallr milestone", ""),
     "focal": ("focal", ""),
+    "fed": ("federated fedavg fedprox fedopt dirichlet flower flwr", "clients client rounds round local server"),
+    "sklearn": ("nesterovs eta0 sklearn mlpclassifier mlpregressor sgdclassifier sgdregressor", ""),
 }
 
 

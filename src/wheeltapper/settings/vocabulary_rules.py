@@ -17,12 +17,17 @@ optimizer.lr_d - lr critic + opt net ~ rl
 optimizer.lr_g - lr generator + opt net g
 optimizer.lr_g - g lr + opt net
 optimizer.lr_base - blr
+optimizer.lr - lr local/client ? fed
+optimizer.lr - rate @ train training opt optim ! decay drop dropout warmup ema sample sampling frame mask growth learning
 optimizer.auto_scale - scale/scaled/scaling lr auto/linear + by batch world device
 optimizer.auto_scale - scale/scaling/scaled lr + linear rule enable enabled
 optimizer.weight_decay - wd + opt adam adamw sgd value l2 coef rate ! end start head bias norm embed emb discriminator d
 optimizer.weight_decay - l2 + reg coef lambda opt value ! dropout norm
 optimizer.weight_decay - decay coef opt
 optimizer.weight_decay - wdecay
+optimizer.weight_decay - l2 + embedding embed emb reg coef
+optimizer.weight_decay - reg + coef l2 value strength ! l1 kl alpha tv grad gp r entropy orth label loss ~ gan rl
+optimizer.weight_decay - alpha ? sklearn ! lora dirichlet mixup focal
 optimizer.momentum - mom + opt sgd value ! ema bn batchnorm norm teacher sched start base max m key cycle target warmup
 optimizer.nesterov - nesterov + opt sgd mom
 optimizer.betas - betas + opt adam adamw
@@ -68,7 +73,9 @@ run.total_steps steps step total/max + n train env ? rl ! episode per warmup val
 run.total_steps steps timestep/timesteps total + n max ? rl
 run.total_tokens tokens token total/max/budget train + n ! len seq new vocab batch per prompt length completion
 run.total_samples samples sample total/seen + n max train ! data dataset
+run.epochs epochs round/rounds + n comm communication total max global ? fed
 run.seed - seed + random rng manual torch global base ! split data valid
+run.seed - state random + seed
 run.early_stop * patience earlystop + n ! delta
 run.early_stop * patience + n max ! plateau sched lr reduce
 run.early_stop * earlystop + patience rounds n after ! delta mode min metric monitor use enable
@@ -81,6 +88,8 @@ batch.per_device - batch per/micro + n gpu rank worker core ! valid
 batch.per_device - batch + n default ! valid rl_ teacher sampling generation replay_ gan_ norm first per_ step epoch accum ramp test prefetch queue memory buffer scale scaled ref reference nominal nbs group inner lr prompt rollout
 batch.global - batch ims per
 batch.nominal - nominal batch
+batch.per_device - batch local/client ? fed
+batch.per_device - batch sample/seq + n per ! valid accum
 batch.accumulation - accum + grad step n interval iter batch batches opt every freq for ! use enable
 batch.accumulation - step to accum + grad n
 world_size - device + ids_ @ trainer ! id type per name local
@@ -134,12 +143,14 @@ augment.cutmix - cutmix + alpha ! prob off mode switch epoch minmax
 augment.mixup_prob fraction prob mixup/cutmix + mix
 augment.dropout - dropout + rate prob p value head classifier fc hidden residual resid ratio ! lora path attention attn emb embed embedding word variational adapter input patch token modality label cond condition cfg layer caption text context sensor
 augment.drop_path - droppath + rate prob max ratio
+augment.dropout - drop p/prob/rate + value ! path end last connect token word
 augment.random_erasing fraction erasing/erase + random prob ratio p
 model.classes - n class + total output target
 model.classes - n label/labels + total output ! pos neg noise smooth
 model.image_size - size image/img/input/crop/resolution + train h w height width ! patch batch valid random min max dataset vocab hidden channel dim feature_
 model.lora_rank - r/rank lora + dim n
 model.lora_rank - r/rank ? lora @ lora peft adapter ! process node local
+model.lora_rank - r ? lora ! process node local
 lora.alpha - alpha lora
 lora.alpha - alpha ? lora @ lora peft adapter
 lora.dropout - dropout lora
@@ -235,6 +246,7 @@ rl.minibatches - mini batch n ? rl
 rl.target_kl - target kl + ppo max ? rl ! vae controller
 rl.buffer_size samples buffer size/capacity + replay memory max rl experience n ! shuffle prefetch timing ~ onpolicy
 rl.buffer_size samples memory/replay size/capacity + n buffer max experience ? rl
+rl.buffer_size samples buffer/replay/memory + replay n ? rl ! gpu cpu pin
 rl.learning_starts steps learningstarts + step n
 rl.learning_starts steps start step + learning train random exploration n before ? rl ! lr epoch sched eps total stage stages data kl
 rl.target_update steps target interval/step + network net n sync q hard soft rate ? rl ! kl entropy value tau
@@ -245,6 +257,7 @@ rl.epsilon_end - eps end/min + exploration greedy ? rl
 rl.epsilon_end - exploration end + eps ? rl
 rl.epsilon_start - exploration start + eps ? rl
 rl.epsilon_decay * eps decay + exploration greedy rate n len ? rl
+rl.epsilon_decay steps eps step + exploration greedy n anneal ? rl
 rl.epsilon_decay fraction exploration ratio + eps ? rl
 rl.train_freq steps interval train/learn + step n ? rl ! target valid save log policy checkpoint
 rl.kl_coef - kl coef/beta + start loss ppo reward ref penalty adaptive ? onpolicy dpo ! target ~ vae

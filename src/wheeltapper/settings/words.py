@@ -17,7 +17,7 @@ n: num nb number count cnt nr
 step: steps iter iters iteration iterations update updates its itr niter nsteps niters
 epoch: epochs nepochs nepoch epoches
 ratio: fraction frac pct percent percentage proportion portion
-sample: samples example examples instances items rows
+sample: samples example examples instances items rows utts utt utterances utterance sentences sents
 lr: learningrate lrate
 grad: gradient gradients grads
 clip: clipping clipped clipper
@@ -89,6 +89,10 @@ minibatch: mini batch
 bs: batch
 bsz: batch
 label smoothing: labelsmooth
+adam w: adamw
+start learning: learningstarts
+l 2: l2
+l 1: l1
 labelsmoothing: labelsmooth
 clipnorm: clip norm
 clip valid: clip norm

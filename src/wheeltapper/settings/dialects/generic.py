@@ -227,7 +227,7 @@ def takes(knob: str, value: Any) -> bool:
     if knob == "loss.name":
         return isinstance(value, str)
     if knob in ("run.total_steps", "run.epochs"):
-        return (as_number(value) or 0) > 0
+        return (as_number(value) or 0) > (1 if knob == "run.total_steps" else 0)  # one step is what a caller repeats
     return KNOBS[knob].kind != "name" or isinstance(value, str)
 
 
