@@ -62,6 +62,7 @@ def check(code: Code) -> Iterator[Finding]:
     yield from _in_place(code)
     yield from _columns_back(code)
     yield from _masks(code)
+    yield from _one_side_picked(code)
     yield from _arguments(code)
 
 
@@ -168,6 +169,22 @@ def _masks(code: Code) -> Iterator[Finding]:
         if one.op == "attr" and other.op == "attr" and one.args[0] is other.args[0] and one.name != other.name:
             yield code.seen(ID, f"Outputs are picked by {one.name} and targets by {other.name}.", loss, picked[1])
             return
+
+
+def _one_side_picked(code: Code) -> Iterator[Finding]:
+    """A dataset of `x[rows]` and the whole `y`: record i of one is not record i of the other."""
+    for loss, given, target in pairs_of(code.story):
+        ways = [lineage(given), lineage(target)]
+        tails = [w[max(i for i, v in enumerate(w) if _picks_record(v)) + 1 :] for w in ways if any(_picks_record(v) for v in w)]
+        if len(tails) != 2 or tails[0][-1] is not tails[1][-1]:
+            continue
+        picks = [[v for v in t if v.op == "item" and len(v.args) > 1 and not isinstance(v.data, str)] for t in tails]
+        for one, other in (picks, picks[::-1]):
+            rows = [v for v in one if v.args[1].op in ("item", "call", "elem") and number(v.args[1]) is None]
+            if rows and not other and len(one) == 1:
+                text = "Only one of inputs and targets is cut down to the rows of this part: record by record they do not belong together."
+                yield code.seen(ID, text, rows[0], loss)
+                return
 
 
 def _arguments(code: Code) -> Iterator[Finding]:
