@@ -36,13 +36,15 @@ DECIDES = True
 
 DISCOUNT = re.compile(r"gamma|discount|lam(bda)?$|^g$", re.I)
 REWARD = re.compile(r"reward|^rews?$|^deltas?$|^td_", re.I)
-TURNS = re.compile(r"revers|flip|\[::-1\]|insert\(0|appendleft|- *1 *- *|range\([^)]*, *-1 *, *-1")
+TURNS = re.compile(r"revers|flip|\[::-1\]|insert\(0|appendleft|- *1 *- *|, *-1 *, *-1")
 
 
 def check(code: Code) -> Iterator[Finding]:
     for script in code.program.scripts:
         for loop in [n for n in script.parents if isinstance(n, ast.For)]:
             total = _running(loop)
+            if any(_running(n) is total for n in ast.walk(loop) if isinstance(n, ast.For) and n is not loop):
+                continue  # of a loop inside this one
             if total is None or not _over_rewards(loop):
                 continue
             backwards = bool(TURNS.search(ast.unparse(loop.iter)))
