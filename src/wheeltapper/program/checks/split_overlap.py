@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.lineage import bounds, evaluated_on, is_part, key, lineage, trained_on
-from wheeltapper.program.play.value import Val, plain
+from wheeltapper.program.play.value import Val, number, plain
 from wheeltapper.program.reading import Code
 
 ID = "split-overlap"
@@ -91,6 +91,8 @@ def _source(value: Val) -> Val | None:
             value = plain(given.items[0])
         else:
             break
+    while value.args and (value.op == "attr" or (value.op == "item" and isinstance(value.data, str)) or (value.op == "bin" and number(value.args[1]) is None)):
+        value = plain(value.args[0])  # a column stands for its table
     return value
 
 

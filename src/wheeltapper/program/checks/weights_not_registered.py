@@ -42,7 +42,8 @@ def check(code: Code) -> Iterator[Finding]:
     given = {id(v) for o in story.optimizers for a in o.args[:1] for v in made_of(a)}
     kept = {id(v) for c in story.named("register_parameter", "register_buffer", "Parameter") for a in c.args for v in made_of(a)}
     filled = {id(v): c for c in story.calls if c.name in FILLS for a in c.args[:1] for v in made_of(a)}
-    for network in [p for n in story.trained for p in story.parts_of(n) if p.op == "obj"]:
+    made = [c.args[0] for c in story.calls if c.args and c.args[0].op == "obj" and c.name == c.args[0].name and c.origin.startswith("?")]
+    for network in [n for n in made if story.is_network(n)]:
         for name, value in network.fields.items():
             for tensor in _tensors(value):
                 if id(tensor) in given | kept or id(value) in kept or not (id(tensor) in filled or _asks(tensor)):
