@@ -43,7 +43,7 @@ def check(code: Code) -> Iterator[Finding]:
         if product is None:
             continue
         between = [v for v in made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p)]  # type: ignore[misc]
-        sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=lambda v: v.op == "net")]
+        sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=_ends)]
         if any(_scales(v) for v in (*between, *sides) if v is not product):
             continue
         yield code.seen(ID, "The scores of attention are not divided by the square root of the width.", product, call, grade="suspected")
@@ -55,6 +55,10 @@ def _product(value: Val) -> Val | None:
         if (one.op == "bin" and one.name == "MatMult") or (one.op == "call" and one.name in ("matmul", "bmm", "einsum")):
             return one
     return None
+
+
+def _ends(value: Val) -> bool:
+    return value.op == "net" or (value.op == "attr" and value.name == "shape") or (value.op == "call" and value.name == "size")
 
 
 def _scales(value: Val) -> bool:

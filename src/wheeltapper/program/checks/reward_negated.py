@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import bootstrap
-from wheeltapper.program.play.value import Val, choices, made_of, number
+from wheeltapper.program.play.value import Val, choices, made_of, number, plain
 from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
@@ -72,7 +72,7 @@ def _in_target(code: Code) -> Iterator[Finding]:
         for total, _, net in bootstrap(loss):
             for side in total.args:
                 inner = _negative(side)
-                if inner is not None and not any(v is net or v.op == "net" for v in made_of(side)) and number(inner) is None:
+                if inner is not None and plain(inner).op in ("item", "batch", "elem", "attr", "param") and not any(v is net for v in made_of(side)):
                     yield code.seen(ID, NEGATED, side, total)
                     return
 
