@@ -67,6 +67,8 @@ LIBRARY_FITS = (
     ({"stable_baselines3", "sb3_contrib"}, {"learn"}),
     ({"ultralytics"}, {"train"}),
     ({"fastai"}, {"fit", "fine_tune", "fit_one_cycle"}),
+    ({"skorch"}, {"fit", "partial_fit"}),
+    ({"sklearn"}, {"MLPClassifier", "MLPRegressor"}),
 )
 # What a part is called that was made by a name we cannot read.
 BY_NAME: dict[Kind, str] = {"optimizer": "an optimizer by name", "scheduler": "a scheduler by name"}

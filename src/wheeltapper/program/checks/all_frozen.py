@@ -38,6 +38,7 @@ def check(code: Code) -> Iterator[Finding]:
         *story.trained,
         *(c.kwargs["model"] for c in story.calls if "model" in c.kwargs and c.kwargs["model"].op in ("call", "obj")),
     ]
+    yield from _by_keras(code)
     freezes = [c for c in story.calls if _freezes(c)]
     for call in freezes:
         owner = _owner(call.args[0])
@@ -53,6 +54,19 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(
                 ID, "All parameters of the network are frozen, and nothing is thawed or put in afterwards.", call, owner
             )
+            return
+
+
+def _by_keras(code: Code) -> Iterator[Finding]:
+    """`model.trainable = False` before compile, on the model that is fitted."""
+    story = code.story
+    fitted = [c.args[0] for c in story.named("fit") if c.args]
+    for call in story.named("setattr"):
+        if call.args[1].data != "trainable" or call.args[2].data is not False or call.guards:
+            continue
+        again = any(c.order > call.order and c.args[1].data == "trainable" and c.args[2].data is not False for c in story.named("setattr"))
+        if any(call.args[0] is m for m in fitted) and not again:
+            yield code.seen(ID, "The whole model is set not to be trained, and then fitted.", call)
             return
 
 

@@ -20,6 +20,8 @@ If it is a frozen reference: those are used in the loss.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -30,6 +32,7 @@ from wheeltapper.program.reading import Code
 ID = "average-never-updated"
 CAUSE: str | None = "ema-horizon-too-long"
 DECIDES = True
+AVERAGE = re.compile(r"ema|average|avg|shadow|swa", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -46,6 +49,7 @@ def check(code: Code) -> Iterator[Finding]:
         for v in made_of(loss)
         if v.op == "net" and v.no_grad and "@copy" in v.args[0].fields and _compared(loss)
     ]
+    copies += [c for c in _named_copies(code) if not any(c is o for o in copies)]
     in_loss = {id(v.args[0]) for loss in story.losses for v in made_of(loss) if v.op == "net"}
     for copy in copies:
         if (
@@ -67,6 +71,18 @@ def check(code: Code) -> Iterator[Finding]:
                 copy,
             )
             return
+
+
+def _named_copies(code: Code) -> list[Val]:
+    """Copies of a trained network that are kept under the name of an average."""
+    out: dict[int, Val] = {}
+    for call in code.story.applications:
+        net = call.args[0]
+        up = code.program.parent(net.node) if net.node is not None and net.node in code.program.script_of else None
+        name = ast.unparse(up.targets[0]) if isinstance(up, ast.Assign) else ""
+        if "@copy" in net.fields and AVERAGE.search(name) and code.story.is_trained(net.fields["@copy"]):
+            out[id(net)] = net
+    return list(out.values())
 
 
 def _compared(loss: Val) -> bool:

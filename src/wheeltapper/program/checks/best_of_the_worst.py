@@ -68,6 +68,8 @@ def _wrong(test: Val) -> str | None:
         return "The model is kept when the loss is higher than the lowest so far."
     if better == "high" and not rises:
         return "The model is kept when the score is lower than the best so far."
+    if rises and starts and max(starts) > 1e6:
+        return "The best so far starts where nothing can be higher: nothing is ever kept."
     if better is None and starts and ((rises and starts[0] > 1e6) or (not rises and starts[0] == 0.0)):
         return "The best so far starts where nothing can be better: the comparison is the wrong way round."
     return None

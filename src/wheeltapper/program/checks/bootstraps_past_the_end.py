@@ -20,6 +20,8 @@ In tasks that never end, or where the memory stores it in the discount.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -29,7 +31,8 @@ from wheeltapper.program.reading import Code
 
 ID = "bootstraps-past-the-end"
 CAUSE: str | None = None
-DECIDES = False
+DECIDES = True
+DONE = re.compile(r"^(d|dones?|terminal\w*|terminated|terms?|not_done|masks?|is_done|ended|end)$|_dones?$", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -42,7 +45,7 @@ def check(code: Code) -> Iterator[Finding]:
                 or _ends_after(net)
             ):
                 continue
-            if all(f is net or number(f) is not None for f in factors(side)):
+            if all(f is net or number(f) is not None for f in factors(side)) and _knows_ends(code, total):
                 yield code.seen(
                     ID,
                     "The target adds the value of the next state at the end of an episode too.",
@@ -50,6 +53,13 @@ def check(code: Code) -> Iterator[Finding]:
                     grade="suspected",
                 )
                 return
+
+
+def _knows_ends(code: Code, total: Val) -> bool:
+    """Whether the function that makes the target has a flag for the end of an episode at hand."""
+    func = code.program.func_of.get(total.node) if total.node is not None else None
+    nodes = ast.walk(func.node) if func is not None else code.program.entry.parents
+    return any(isinstance(n, ast.Name) and DONE.search(n.id) for n in nodes)
 
 
 def _ends(value: Val) -> bool:

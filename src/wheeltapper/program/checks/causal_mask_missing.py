@@ -46,6 +46,10 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         attends = [v for v in made_of(loss.args[0]) if is_attention(v)]
         decoding = [v for v in attends if not _is_encoder_of_other(v, found[1])]
+        turned = next((m for v in decoding if (m := _hides_the_past(v)) is not None), None)
+        if turned is not None:
+            yield code.seen(ID, "The causal mask is the wrong way round: it hides the past and shows the future.", turned, loss)
+            return
         if decoding and not any(_masked(v) for v in decoding):
             yield code.seen(
                 ID,
@@ -76,6 +80,23 @@ def _masked(value: Val) -> bool:
     if value.op == "net" and value.args[0].name in ("TransformerEncoder", "TransformerEncoderLayer"):
         return len(value.args) > 2
     return value.op == "call" and len(value.args) > 3
+
+
+def _hides_the_past(value: Val) -> Val | None:
+    """A fill of the scores where a triangle is zero or one, and what is left is the future."""
+    near = made_of(*value.args[:1], stop=_is_layer) if value.op == "call" and value.name == "softmax" else ()
+    for one in near:
+        if one.op != "call" or one.name not in ("masked_fill", "masked_fill_") or len(one.args) < 2:
+            continue
+        test = one.args[1]
+        equal = number(test.args[1]) if test.op == "cmp" and test.name == "Eq" else 1.0
+        shape = test.args[0] if test.op == "cmp" else test
+        upside = [v for v in made_of(shape, deep=False) if v.op == "call" and v.name in ("tril", "triu")]
+        if len(upside) != 1 or equal not in (0, 1) or any(v.op == "unary" for v in made_of(shape, deep=False)):
+            continue
+        if (upside[0].name == "triu") == (equal == 0):
+            return upside[0]
+    return None
 
 
 def _is_layer(value: Val) -> bool:

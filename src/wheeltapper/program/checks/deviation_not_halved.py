@@ -19,6 +19,8 @@ If the network's second output is the logarithm of the spread and the KL term sa
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -31,8 +33,15 @@ ID = "deviation-not-halved"
 CAUSE: str | None = None
 DECIDES = True
 
+LOGARITHM = re.compile(r"^(\w+_)?log_?(std|sigma|var|scale)\w*$", re.I)
+
 
 def check(code: Code) -> Iterator[Finding]:
+    yield from _as_it_is(code)
+    yield from _in_sample(code)
+
+
+def _in_sample(code: Code) -> Iterator[Finding]:
     story = code.story
     for _, loss in story.backwards:
         kl = divergence(loss)
@@ -44,6 +53,10 @@ def check(code: Code) -> Iterator[Finding]:
                 continue
             noisy = [any(is_random(v) for v in made_of(a, deep=False)) for a in value.args]
             other = [a for a, n in zip(value.args, noisy, strict=True) if not n or a.name == "exp"]
+            if any(noisy) and any(_same(o, logvar) for o in other if o.op != "call" or o.name != "exp"):
+                text = "The noise is multiplied by the log-variance itself: it must be the exponential of half of it."
+                yield code.seen(ID, text, value)
+                return
             if any(noisy) and any(
                 o.op == "call" and o.name == "exp" and o.args and _same(o.args[0], logvar) for o in other
             ):
@@ -54,6 +67,17 @@ def check(code: Code) -> Iterator[Finding]:
                     value,
                 )
                 return
+
+
+def _as_it_is(code: Code) -> Iterator[Finding]:
+    """The logarithm of a spread where the spread is wanted: `eps * logvar`, `Normal(mean, log_std)`."""
+    for call in code.story.named("Normal", "MultivariateNormal"):
+        scale = call.arg("scale", 1)
+        node = call.node.args[1] if isinstance(call.node, ast.Call) and len(call.node.args) > 1 else None
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if scale is not None and LOGARITHM.match(name) and not any(v.op == "call" and v.name in ("exp", "softplus") for v in made_of(scale, deep=False)):
+            yield code.seen(ID, f"`{name}` is given as the spread itself: the exponential is missing.", call)
+            return
 
 
 def _same(a: Val, b: Val) -> bool:

@@ -51,6 +51,7 @@ def check(code: Code) -> Iterator[Finding]:
                 )
                 yield code.seen(ID, which, call if b is None else loss, source, (a or b))  # type: ignore[arg-type]
                 return
+    yield from _of_evaluate(code)
     for call in story.named("fit"):
         held = call.kwargs.get("validation_data")
         if held is not None and held.items and len(call.args) > 1:
@@ -58,6 +59,27 @@ def check(code: Code) -> Iterator[Finding]:
             if (a is None) != (b is None):
                 yield code.seen(ID, "Only one of training and validation inputs is scaled.", a or b or held, held, call)
                 return
+
+
+def _of_evaluate(code: Code) -> Iterator[Finding]:
+    """`model.fit(x / 255)` and `model.evaluate(x_test)` of a Keras model."""
+    story = code.story
+    for fit in story.named("fit"):
+        for call in story.named("evaluate", "predict"):
+            if len(fit.args) < 2 or len(call.args) < 2 or call.args[0] is not fit.args[0]:
+                continue
+            a, b = scaled_by(fit.args[1]), scaled_by(call.args[1])
+            if (a is None) != (b is None) and _same_file(fit.args[1], call.args[1]):
+                which = "Training inputs are scaled and those of the evaluation are not."
+                which = which if b is None else "Inputs of the evaluation are scaled and those of training are not."
+                yield code.seen(ID, which, call.args[1], call, (a or b))  # type: ignore[arg-type]
+                return
+
+
+def _same_file(a: Val, b: Val) -> bool:
+    """Both are unpacked from one call that reads the data."""
+    x, y = lineage(a)[-1], lineage(b)[-1]
+    return x is y and x.op in ("call", "lib")
 
 
 def scaled_by(value: Val) -> Val | None:

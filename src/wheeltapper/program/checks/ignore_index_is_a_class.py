@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.value import number
+from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "ignore-index-is-a-class"
@@ -38,7 +38,7 @@ def check(code: Code) -> Iterator[Finding]:
         ignored = number(loss.kwargs.get("ignore_index"))
         if ignored is None or ignored < 0 or ignored >= 100:
             continue
-        if any(_pads(s.text) for s in code.program.scripts):
+        if any(_pads(s.text) for s in code.program.scripts) or (ignored == 0 and _is_sequence(loss)):
             continue
         yield code.seen(
             ID,
@@ -47,6 +47,12 @@ def check(code: Code) -> Iterator[Finding]:
             loss,
         )
         return
+
+
+def _is_sequence(loss: Val) -> bool:
+    """Tokens of sequences, flattened: 0 is the usual padding, and an imported dataset may put it there."""
+    shapes = {"reshape", "view", "flatten", "transpose", "permute"}
+    return any(v.op == "call" and v.name in shapes for a in loss.args[:2] for v in made_of(a, deep=False))
 
 
 def _pads(text: str) -> bool:

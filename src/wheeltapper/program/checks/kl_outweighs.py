@@ -36,6 +36,7 @@ CAUSE: str | None = "kl-collapse"
 DECIDES = True
 
 BOUND = 20.0  # times the weight of a plain autoencoder's bound
+BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 OPEN = 0.1  # weight above which it is worth a look where the number of outputs is not known
 
 
@@ -75,14 +76,13 @@ def _summed(loss: Val, kl: Val) -> bool:
 
 def _averaged(story: Story, value: Val) -> Val | None:
     """The error that a plain mean is taken of: the loss call, or the squared difference written out."""
-    if value.op == "call" and value.name in NUMBER_LOSSES | {
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-    }:
+    if value.op == "call" and value.name in NUMBER_LOSSES | BINARY:
         how = text_of(value.kwargs.get("reduction"))
         return value if how in (None, "mean") and value.args else None
     if value.op == "call" and value.name == "mean" and len(value.args) == 1 and not value.kwargs:
-        return story.squared(value.args[0])
+        inner = value.args[0]
+        kept = inner.op == "call" and inner.name in BINARY and text_of(inner.kwargs.get("reduction")) == "none"
+        return inner if kept else story.squared(inner)
     return None
 
 

@@ -68,9 +68,9 @@ def shift_of(logits: Val, target: Val) -> tuple[float, Val, Val] | None:
     there = start_of(target)
     ahead = _logits_start(logits)
     for net in made_of(logits):
-        if net.op != "net" or len(net.args) < 2 or not _takes_tokens(net):
+        if net.op != "net" or (len(net.args) < 2 and "input_ids" not in net.kwargs) or not _takes_tokens(net):
             continue
-        for given in net.args[1:]:
+        for given in (*net.args[1:], *(v for k, v in net.kwargs.items() if k == "input_ids")):
             here = start_of(given)
             if here[0] is not there[0] or here[0].op in ("const", "free", "index") or is_random(here[0]):
                 continue

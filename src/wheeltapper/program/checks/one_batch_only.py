@@ -59,6 +59,7 @@ def check(code: Code) -> Iterator[Finding]:
                 )
                 return
     yield from _same_rows(code)
+    yield from _drawn_before(code)
 
 
 def _same_rows(code: Code) -> Iterator[Finding]:
@@ -71,6 +72,19 @@ def _same_rows(code: Code) -> Iterator[Finding]:
                 yield code.seen(
                     ID, "Every step takes the same rows: nothing in the loop changes which.", picked[0], call
                 )
+                return
+
+
+def _drawn_before(code: Code) -> Iterator[Finding]:
+    """`x, y = get_batch()` before the loop, and none inside it."""
+    story = code.story
+    for call, loss in story.backwards:
+        for net in (v for v in made_of(loss, deep=False) if v.op == "net" and len(v.args) > 1 and story.in_training(v)):
+            parts = list(made_of(*net.args[1:], deep=False))
+            drawn = [v for v in parts if v.op == "call" and v.name in RANDOM and any("batch" in name for name in v.inside)]
+            moving = [v for v in parts if v.op == "call" and v.order >= 0 and story.in_training(v)]
+            if drawn and not moving and all(len(d.loops) < len(call.loops) for d in drawn) and not any(v.op in ("phi", "batch") for v in parts):
+                yield code.seen(ID, "The loop trains on one batch that was drawn before it.", drawn[0], call)
                 return
 
 

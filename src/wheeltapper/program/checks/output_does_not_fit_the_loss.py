@@ -43,7 +43,7 @@ def check(code: Code) -> Iterator[Finding]:
         name = text_of(loss) or (loss.name if loss is not None else "")
         if loss is None or name not in TAKES or not call.args:
             continue
-        last = _last(call.args[0])
+        last = last_layer(call.args[0])
         if last is None or last.name != "Dense":
             continue
         logits = loss.kwargs.get("from_logits")
@@ -56,11 +56,13 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(
                 ID, f"{name} takes probabilities, and the last layer has no {TAKES[name]}.", last, loss, call
             )
+        elif not wants and activation == "relu":
+            yield code.seen(ID, "The loss takes logits, and the last layer cuts off all below zero (relu).", last, loss, call)
         elif not wants and activation in ("softmax", "sigmoid"):
             yield code.seen(ID, f"The loss takes logits, and the last layer has a {activation}.", loss, last, call)
 
 
-def _last(model: Val) -> Val | None:
+def last_layer(model: Val) -> Val | None:
     if model.op == "call" and model.name == "Sequential":
         layers = model.args[0].items if model.args and model.args[0].items else list(model.args)
         return layers[-1] if layers else None

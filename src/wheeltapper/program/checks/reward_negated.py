@@ -24,7 +24,8 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.value import Val, choices, made_of, number
+from wheeltapper.program.play.derive import bootstrap
+from wheeltapper.program.play.value import Val, choices, made_of, number, plain
 from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
@@ -51,6 +52,7 @@ def check(code: Code) -> Iterator[Finding]:
             if _negative(value) is not None and _is_reward(_negative(value)):
                 yield code.seen(ID, NEGATED, value)
                 return
+    yield from _in_target(code)
     yield from _unpacked(code)
     for cls in code.program.classes.values():
         method = cls.methods.get("reward")
@@ -62,6 +64,17 @@ def check(code: Code) -> Iterator[Finding]:
                     ID, "The reward wrapper turns the sign of the reward: the agent learns to do badly.", made
                 )
                 return
+
+
+def _in_target(code: Code) -> Iterator[Finding]:
+    """`-r + gamma * value`"""
+    for loss in code.story.losses:
+        for total, _, net in bootstrap(loss):
+            for side in total.args:
+                inner = _negative(side)
+                if inner is not None and plain(inner).op in ("item", "batch", "elem", "attr", "param") and not any(v is net for v in made_of(side)):
+                    yield code.seen(ID, NEGATED, side, total)
+                    return
 
 
 def _unpacked(code: Code) -> Iterator[Finding]:

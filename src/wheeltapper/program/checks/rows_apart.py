@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.lineage import REORDERS, lineage, pairs_of
 from wheeltapper.program.play.story import CLASS_LOSSES, RANDOM
-from wheeltapper.program.play.value import Val, made_of, plain
+from wheeltapper.program.play.value import Val, made_of, number, plain
 from wheeltapper.program.reading import Code
 
 ID = "rows-apart"
@@ -60,20 +60,49 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(ID, "The targets are random numbers that have nothing to do with the inputs.", drawn, loss)
             return
     yield from _in_place(code)
+    yield from _columns_back(code)
+    yield from _masks(code)
+    yield from _one_side_picked(code)
     yield from _arguments(code)
 
 
 def _orders(way: list[Val]) -> dict[int, Val]:
+    """The draws that put a value's rows in their order; what is done to one record is no order of rows."""
     out: dict[int, Val] = {}
-    for one in way:
+    record = max((i for i, v in enumerate(way) if _picks_record(v)), default=-1)
+    for place, one in enumerate(way):
+        if place < record and one.op == "call":
+            continue
         if one.op == "item" and len(one.args) > 1:
             drawn = plain(one.args[1])
             drawn = plain(drawn.args[0]) if drawn.op == "item" else drawn
             if drawn.op == "call" and drawn.name in RANDOM and (drawn.name in ORDERS or drawn.loops):
                 out[id(drawn)] = drawn
-        if one.op == "call" and one.name in REORDERS and one.name != "sample":
+                if _whole(drawn, one.args[0]):
+                    drawn.fields["@whole"] = one
+        if one.op == "call" and one.name in REORDERS and one.name != "sample" and _by_rows(one):
             out[id(one)] = one
     return out
+
+
+def _picks_record(value: Val) -> bool:
+    """`self.x[i]` of a dataset, one element of what a loop goes over."""
+    return value.op == "elem" or (value.op == "item" and len(value.args) > 1 and value.args[1].op == "index")
+
+
+def _by_rows(value: Val) -> bool:
+    """Whether a flip or a roll goes along the first axis; the other axes are pictures and sequences."""
+    if value.name not in ("flip", "roll", "sort", "argsort"):
+        return True
+    axes = value.kwargs.get("dims") or value.kwargs.get("axis") or value.kwargs.get("dim") or (value.args[-1] if len(value.args) > 1 else None)
+    told = {number(a) for a in (axes.items if axes is not None and axes.items else [axes])}
+    return axes is None or 0 in told or (value.name == "roll" and len(value.args) == 2 and not value.kwargs)
+
+
+def _whole(drawn: Val, base: Val) -> bool:
+    """A permutation as long as what it picks from: `y[torch.randperm(len(y))]`."""
+    size = drawn.args[-1] if drawn.args else None
+    return drawn.name in ORDERS and size is not None and any(v is plain(base) for v in made_of(size, deep=False))
 
 
 def _until_network(value: Val) -> list[Val]:
@@ -84,7 +113,7 @@ def _until_network(value: Val) -> list[Val]:
 
 def _odd(a: dict[int, Val], b: dict[int, Val]) -> Val | None:
     """What puts one in another order than the other. Rows that are picked by an index count only where both are picked by one."""
-    odd = [v for k, v in {**a, **b}.items() if (k in a) != (k in b) and (v.name in REORDERS or (a and b))]
+    odd = [v for k, v in {**a, **b}.items() if (k in a) != (k in b) and (v.name in REORDERS or (a and b) or "@whole" in v.fields)]
     return odd[0] if odd else None
 
 
@@ -93,7 +122,14 @@ def _related(mine: list[Val], theirs: list[Val]) -> bool:
     if any(v.op == "net" for way in (mine, theirs) for v in way):
         return False
     splits = [{id(v.node) for v in way if v.op == "split"} for way in (mine, theirs)]
-    return bool({id(v) for v in mine} & {id(v) for v in theirs}) or bool(splits[0] & splits[1])
+    if {id(v) for v in mine} & {id(v) for v in theirs} or splits[0] & splits[1]:
+        return True
+    loaders = [{id(v.data) for v in way if v.op == "batch"} for way in (mine, theirs)]
+    if loaders[0] & loaders[1]:
+        return True
+    whole = [any("@whole" in v.fields and not v.loops for v in _orders(way).values()) for way in (mine, theirs)]
+    data = [{id(v) for v in made_of(way[0], deep=False) if v.op == "call" and v.order >= 0} for way in (mine, theirs)]
+    return all(whole) and bool(data[0] & data[1])  # both put in an order of their own, both made of the same numbers
 
 
 def _in_place(code: Code) -> Iterator[Finding]:
@@ -110,6 +146,44 @@ def _in_place(code: Code) -> Iterator[Finding]:
             hit = [any(v is thing for v in lineage(w)) for w in (given, target)]
             if hit[0] != hit[1]:
                 yield code.seen(ID, "One of inputs and targets is shuffled in place, the other is not.", call, loss)
+                return
+
+
+def _columns_back(code: Code) -> Iterator[Finding]:
+    """`labels = data["label"]; shuffle(labels); data.add_column("label", labels)`."""
+    for call in code.story.named("shuffle"):
+        thing = call.args[-1] if call.args else None
+        for put in code.story.named("add_column") if thing is not None and isinstance(thing.data, str) else ():
+            if put.order > call.order and any(v is thing for a in put.args[1:] for v in made_of(a)):
+                yield code.seen(ID, f"The column {thing.data!r} is shuffled and put back beside the others.", call, put)
+                return
+
+
+def _masks(code: Code) -> Iterator[Finding]:
+    """`loss(out[train], y[val])`: outputs and targets picked by two masks."""
+    for loss in code.story.loss_calls:
+        picked = [plain(a) for a in loss.args[:2]]
+        if len(picked) < 2 or any(p.op != "item" or p.args[1].op not in ("attr", "item", "call") for p in picked):
+            continue
+        one, other = (p.args[1] for p in picked)
+        if one.op == "attr" and other.op == "attr" and one.args[0] is other.args[0] and one.name != other.name:
+            yield code.seen(ID, f"Outputs are picked by {one.name} and targets by {other.name}.", loss, picked[1])
+            return
+
+
+def _one_side_picked(code: Code) -> Iterator[Finding]:
+    """A dataset of `x[rows]` and the whole `y`: record i of one is not record i of the other."""
+    for loss, given, target in pairs_of(code.story):
+        ways = [lineage(given), lineage(target)]
+        tails = [w[max(i for i, v in enumerate(w) if _picks_record(v)) + 1 :] for w in ways if any(_picks_record(v) for v in w)]
+        if len(tails) != 2 or tails[0][-1] is not tails[1][-1]:
+            continue
+        picks = [[v for v in t if v.op == "item" and len(v.args) > 1 and not isinstance(v.data, str)] for t in tails]
+        for one, other in (picks, picks[::-1]):
+            rows = [v for v in one if v.args[1].op in ("item", "call", "elem") and number(v.args[1]) is None]
+            if rows and not other and len(one) == 1:
+                text = "Only one of inputs and targets is cut down to the rows of this part: record by record they do not belong together."
+                yield code.seen(ID, text, rows[0], loss)
                 return
 
 

@@ -46,6 +46,7 @@ from wheeltapper.program.horizons import (
 )
 from wheeltapper.program.loop import Event
 from wheeltapper.program.program import argument, dotted_name
+from wheeltapper.program.play.value import number
 from wheeltapper.program.reading import Code
 
 ID = "scheduler-wrong-unit"
@@ -172,6 +173,12 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
     if func is None or func.name != "configure_optimizers":
         return
     text = ast.unparse(func.node)
+    if horizon.counts_epochs or code.values.number(horizon.node) in _epochs(code):
+        stepped = [d for d in code.story.dicts if "interval" in d.fields and d.fields["interval"].data == "step" and "scheduler" in d.fields]
+        if stepped:
+            told = f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} epochs and Lightning steps it at every batch."
+            yield code.finding(ID, told, stepped[0].node or horizon.node, horizon.node)
+            return
     counted = horizon.counts_batches or any("estimated_stepping_batches" in f for f in horizon.factors)
     if (
         counted
@@ -186,6 +193,12 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
             horizon.part.call,
             horizon.node,
         )
+
+
+def _epochs(code: Code) -> set[float | None]:
+    """The number of epochs that a Lightning trainer was told."""
+    told = [number(c.kwargs.get("max_epochs")) for c in code.story.named("Trainer")]
+    return {t for t in told if t is not None}
 
 
 def _by_hand(code: Code) -> Iterator[Finding]:

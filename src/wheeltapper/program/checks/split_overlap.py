@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.lineage import bounds, evaluated_on, is_part, key, lineage, trained_on
-from wheeltapper.program.play.value import Val, plain
+from wheeltapper.program.play.value import Val, number, plain
 from wheeltapper.program.reading import Code
 
 ID = "split-overlap"
@@ -52,6 +52,48 @@ def check(code: Code) -> Iterator[Finding]:
             if common > 0.01 * min(one[1] - one[0], other[1] - other[0]):
                 yield code.seen(ID, "The part that is evaluated on shares rows with the part that is trained on.", b, a)
                 return
+    yield from _within(code)
+
+
+def _within(code: Code) -> Iterator[Finding]:
+    """The held-out part was cut from exactly what is trained on, and nothing took it out of there."""
+    story = code.story
+    pairs = [(t, s, c) for t in trained_on(story) for c, s in evaluated_on(story)]
+    for call in story.named("fit"):
+        given = call.kwargs.get("validation_data")
+        if given is not None and given.items and len(call.args) > 1:
+            pairs.append((call.args[1], given.items[0], call))
+    for train, held, call in pairs:
+        a, b = _source(train), _source(held)
+        if a is None or b is None or a is b or a.op in ("param", "free", "const", "lib"):
+            continue
+        cut = [v for v in lineage(b)[1:] if v is a]
+        parts = [v for v in lineage(b) if _cuts(v) and v is not a]
+        if cut and parts and not any(_cuts(v) for v in lineage(a)[:1]):
+            text = "The data that is evaluated on was cut from the training data, and is still in it."
+            yield code.seen(ID, text, parts[0], a, call)
+            return
+
+
+def _cuts(value: Val) -> bool:
+    if value.op == "item" and value.args[0].op == "call" and value.args[0].name == "random_split":
+        return True
+    return value.op == "item" and len(value.args) > 1 and value.args[1].op == "slice" and is_part(value) and bounds(value) is not None
+
+
+def _source(value: Val) -> Val | None:
+    """The array or dataset behind a loader or a plain dataset of tensors."""
+    value = plain(value)
+    for _ in range(4):
+        if value.op == "call" and value.name in ("TensorDataset", "DataLoader") and value.args:
+            value = plain(value.args[0])
+        elif value.op == "obj" and (given := value.fields.get("@args")) is not None and given.items:
+            value = plain(given.items[0])
+        else:
+            break
+    while value.args and (value.op == "attr" or (value.op == "item" and isinstance(value.data, str)) or (value.op == "bin" and number(value.args[1]) is None)):
+        value = plain(value.args[0])  # a column stands for its table
+    return value
 
 
 def _all(values: list[Val]) -> list[Val]:

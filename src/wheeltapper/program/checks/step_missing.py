@@ -50,6 +50,7 @@ QUIET = {
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
+    yield from _by_hand_in_lightning(code)
     if not any(story.in_training(c) for c in story.named("zero_grad")):
         return  # a part of a program: who writes zero_grad() means to step
     if story.named("optimizers"):
@@ -88,6 +89,13 @@ def check(code: Code) -> Iterator[Finding]:
             optimizer,
         )
         return
+
+
+def _by_hand_in_lightning(code: Code) -> Iterator[Finding]:
+    """`automatic_optimization = False`, and nothing steps by hand."""
+    off = [c for c in code.story.named("setattr") if c.args[1].data == "automatic_optimization" and c.args[2].data is False]
+    if off and not any(name in code.program.calls for name in ("manual_backward", "backward", "step", "optimizers")):
+        yield code.seen(ID, "Automatic optimisation is turned off, and nothing steps an optimizer by hand.", off[0])
 
 
 def _is_known(network: bool, value: Val) -> bool:

@@ -43,6 +43,7 @@ JOINS = {"cat", "concat", "concatenate", "hstack", "column_stack", "c_"}
 def check(code: Code) -> Iterator[Finding]:
     for loss, given, target in pairs_of(code.story):
         windows = _windows(given, target) if loss.name in NUMBER_LOSSES | {"fit"} else None
+        windows = windows or (_place(given, target) if loss.name in NUMBER_LOSSES else None)
         found = windows or _columns(given, target) or _written(given, target)
         if found is not None:
             yield code.seen(ID, *found)
@@ -64,6 +65,23 @@ def _windows(given: Val, target: Val) -> tuple[str, Val, Val] | None:
             reach = difference(a[2], b[1])
             if reach is not None and reach > 0:
                 return f"The input window reaches {reach:g} steps into what is to be predicted.", x, y
+            return None
+    return None
+
+
+def _place(given: Val, target: Val) -> tuple[str, Val, Val] | None:
+    """`series[i : i + n]` against `series[j]`: does the window hold the place that is to be predicted?"""
+    for x in lineage(given):
+        a = window(x)
+        if a is None or a[2] is None:
+            continue
+        for y in lineage(target):
+            index = y.args[1] if y.op == "item" and len(y.args) > 1 else None
+            if index is None or index.op not in ("bin", "index") or plain(y.args[0]) is not a[0]:
+                continue
+            before_end, after_start = difference(a[2], index), difference(index, a[1])
+            if before_end is not None and before_end > 0 and (after_start is None or after_start >= 0):
+                return "The input window holds the very value that is to be predicted.", y, x
             return None
     return None
 

@@ -31,7 +31,7 @@ from wheeltapper.program.reading import Code
 
 ID = "temperature-mismatch"
 CAUSE: str | None = None
-DECIDES = False
+DECIDES = True
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -55,6 +55,7 @@ def check(code: Code) -> Iterator[Finding]:
                     f"The soft loss has a weight of {term.factor:g} at a temperature of {a:g}: the factor {a * a:g} is missing.",
                     value,
                     severity="watch",
+                    grade="suspected",
                 )
                 return
             if a > 1.5 and term.factor <= 1.0:

@@ -41,7 +41,7 @@ def check(code: Code) -> Iterator[Finding]:
         return
     trained = trained_models(code)
     for loop in dict.fromkeys(b.loops[0] for b in code.loop.backwards):
-        if code.loop.inside(loop, "train"):
+        if code.loop.inside(loop, "train") or _made_inside(code, loop):
             continue
         evals = [e for e in code.loop.inside(loop, "eval") if e.name in trained]
         if evals:
@@ -53,6 +53,12 @@ def check(code: Code) -> Iterator[Finding]:
                 code.loop.backwards[0].node,
             )
             return
+
+
+def _made_inside(code: Code, loop: ast.AST) -> bool:
+    """An optimizer is made at every turn, and the network with it: an `eval()` at its end ends nothing."""
+    within = set(ast.walk(loop))
+    return any(part.call in within for part in code.made("optimizer"))
 
 
 def _may_be_a_mode(code: Code, call: ast.Call) -> bool:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.derive import is_attention
+from wheeltapper.program.play.derive import bootstrap, is_attention, produced
 from wheeltapper.program.play.value import Val, made_of, number, plain
 from wheeltapper.program.reading import Code
 
@@ -35,10 +35,23 @@ def check(code: Code) -> Iterator[Finding]:
     for call in along_the_batch(code, "argmax"):
         yield code.seen(ID, "The largest output is looked for along the batch, not along the classes.", call)
         return
+    for best in _of_targets(code):
+        yield code.seen(ID, "The largest value is taken along the batch, not along the actions.", best)
+        return
     for func in _metrics(code):
         for node in func:
             yield code.seen(ID, "The largest output is looked for along the batch, not along the classes.", node)
             return
+
+
+def _of_targets(code: Code) -> Iterator[Val]:
+    """`r + gamma * q(s).max(0)`"""
+    for loss in code.story.losses:
+        for _, _, part in bootstrap(loss):
+            for one in made_of(part, deep=False):
+                if one.op == "call" and one.name in ("max", "amax", "argmax") and one.args and one.args[0].op == "net":
+                    if number(one.arg("dim", 1) or one.arg("axis")) == 0 and len(one.args[0].args) > 1:
+                        yield one
 
 
 def along_the_batch(code: Code, *names: str) -> Iterator[Val]:
@@ -46,11 +59,14 @@ def along_the_batch(code: Code, *names: str) -> Iterator[Val]:
     judged = {
         v.order for loss in code.story.named("cross_entropy") for a in loss.args[:1] if (v := plain(a)).op == "net"
     }
+    scored = {
+        id(v) for loss in code.story.loss_calls if loss.name in ("nll_loss", "cross_entropy") for v in (*produced(loss.args[0]), plain(loss.args[0]))
+    }
     for call in code.story.named(*names):
         axis = number(call.arg("dim", 1) or call.arg("axis"))
         if axis != 0 or not call.args:
             continue
-        if _batched(call.args[0]) or is_attention(call) or plain(call.args[0]).order in judged - {-1}:
+        if _batched(call.args[0]) or is_attention(call) or plain(call.args[0]).order in judged - {-1} or id(call) in scored:
             yield call
 
 

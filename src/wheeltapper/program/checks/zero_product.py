@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.value import Val, made_of
+from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 
 ID = "zero-product"
@@ -81,6 +82,10 @@ def _multiplied(code: Code, a: Val, b: Val) -> bool:
     held = {c.args[1].data: c.args[0] for c in code.story.named("setattr") if c.args[2] is a or c.args[2] is b}
     owner = code.program.classes.get(next(iter(held.values())).name) if len(held) == 2 else None
     for node in ast.walk(owner.node) if owner is not None else ():
+        if isinstance(node, ast.Call) and callee(node) == "linear" and len(node.args) > 1:
+            inner = [{n.attr for n in ast.walk(a) if isinstance(n, ast.Attribute)} & set(held) for a in node.args[:2]]
+            if inner[0] and inner[1] and len(inner[0] | inner[1]) == 2:
+                return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Mult):
             sides = [
                 {n.attr for n in ast.walk(side) if isinstance(n, ast.Attribute)} & set(held)

@@ -301,6 +301,14 @@ def _hyperparameters(scene: Library, base: Val, args: Args, __: Keywords, node: 
     return None
 
 
+def _buffer(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`register_buffer("mask", tensor)`: a field of the network."""
+    name, value = (text_of(args[0]) if args else None), kwargs.get("tensor") or (args[1] if len(args) > 1 else None)
+    if base.op == "obj" and name is not None and value is not None:
+        base.fields[name] = value
+    return None
+
+
 def _step(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
     for given in (*args, *kwargs.values()):  # a closure: LBFGS, SAM
         if given.op in ("func", "bound"):
@@ -339,6 +347,6 @@ SPECIAL.update({"spawn": _start, "Process": _start, "run": _start, "launch": _st
 METHODS: dict[str, Callable[[Library, Val, Args, Keywords, ast.AST], Val | None]] = {
     "parse_args": _parse_args, "parse_known_args": _parse_known, "append": _grow, "insert": _grow, "extend": _extend, "get": _get,
     "pop": _get, "update": _update, "prepare": _prepare, "setup": _prepare, "setup_dataloaders": _prepare,
-    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "with_transform": _map,
+    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "register_buffer": _buffer, "with_transform": _map,
     "apply": _to_modules,
 }  # fmt: skip

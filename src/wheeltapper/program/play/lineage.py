@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,6 +80,8 @@ def key(value: Val | None, depth: int = 0) -> Any:
         return ("const", value.data)
     if value.op == "obj":
         given = value.fields.get("@args")
+        if _draws(value):
+            return (value.op, id(value))
         return (
             "obj",
             value.name,
@@ -89,12 +92,14 @@ def key(value: Val | None, depth: int = 0) -> Any:
             ),
             _kw(value, depth),
         )
-    if value.op in ("param", "free", "index", "func", "class") or (value.op == "list" and not value.items):
+    if value.op in ("param", "free", "index", "func", "class") or _is_grown(value):
         return (value.op, id(value))
     if value.op == "lib":
         return ("lib", value.origin)
-    parts = [*value.args, *(value.items or [])]
-    if any(v.name in RANDOM for v in (value,) if v.op == "call"):
+    if value.op == "gen":
+        return ("gen", *(key(a, depth + 1) for a in value.args)) if value.name == "map" else (value.op, id(value))
+    parts = [*value.args, *(value.items or []), *(value.fields.values() if value.op == "dict" else ())]
+    if value.op == "call" and (value.name in RANDOM or _is_made_up(value)):
         return (value.op, id(value))
     return (
         value.op,
@@ -103,6 +108,24 @@ def key(value: Val | None, depth: int = 0) -> Any:
         *(key(a, depth + 1) for a in parts),
         _kw(value, depth),
     )
+
+
+def _is_grown(value: Val) -> bool:
+    """A list that is not as it was written: what a loop put into it, and how often, its parts do not tell."""
+    written = value.node.elts if isinstance(value.node, ast.List | ast.Tuple) else None
+    return value.op == "list" and (not value.items or (written is not None and len(written) != len(value.items)))
+
+
+def _draws(value: Val) -> bool:
+    """An object of the program that draws random numbers while it is made: the next one like it holds others."""
+    return bool(value.fields.get("@draws"))
+
+
+def _is_made_up(value: Val) -> bool:
+    """A call of something unseen that is given numbers only (`make_data(1000)`): it may draw, and then give others every time."""
+    told = [*value.args, *value.kwargs.values()]
+    unseen = value.origin.split(".")[0] not in ("torch", "numpy", "pandas", "torchvision", "keras", "tensorflow", "sklearn")
+    return unseen and not value.origin.startswith(".") and bool(value.name) and all(number(a) is not None for a in told)
 
 
 def _kw(value: Val, depth: int) -> Any:

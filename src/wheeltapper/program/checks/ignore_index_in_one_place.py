@@ -1,0 +1,46 @@
+"""Padding counts in one loss and not in the other.
+
+What it sees
+------------
+A cross-entropy with `ignore_index` in one place and without it in another, on the same kind of targets.
+
+Why it matters
+--------------
+The two numbers cannot be compared, and where padding counts most of the loss is about padding.
+
+How it decides
+--------------
+One of training and validation loss has an ignore_index and the other has none.
+
+When it is wrong
+----------------
+If only one of them has padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wheeltapper.finding import Finding
+from wheeltapper.program.play.value import Val
+from wheeltapper.program.reading import Code
+
+ID = "ignore-index-in-one-place"
+CAUSE: str | None = "padding-in-loss"
+DECIDES = True
+
+
+def check(code: Code) -> Iterator[Finding]:
+    story = code.story
+    calls = [c for c in story.named("cross_entropy", "nll_loss") if c.loops]
+    trained = [c for c in calls if any(c is one for one in story.loss_calls)]
+    judged = [c for c in calls if c.no_grad]
+    if not trained or not judged:
+        return
+    told = [{_ignores(c) for c in several} for several in (trained, judged)]
+    if told[0] == {False} and told[1] == {True}:
+        yield code.seen(ID, "The validation loss leaves out padding and the training loss counts it.", trained[0], judged[0], grade="suspected")
+
+
+def _ignores(call: Val) -> bool:
+    return "ignore_index" in call.kwargs or "weight" in call.kwargs
