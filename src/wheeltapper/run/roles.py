@@ -30,7 +30,7 @@ MOST_PARTS = 12
 EXACT = 2e-3  # of the total: a log prints three to five digits
 SIZES = 30.0  # the same objective on two splits, or a total and its main part, are of one size
 TOTALS = {"total", "sum", "overall", "objective", "combined", "all"}
-_COSTS = {"cost", "objective", "criterion", "energy", "train", "training", "mean", "avg", "total"}
+_COSTS = {"cost", "objective", "criterion"}
 _ERRORS = {"mse", "rmse", "mae", "nll", "bits", "huber"}
 _OF_TASKS = {"success", "return"}
 _LOCAL = {"local", "client", "clients"}
@@ -191,7 +191,7 @@ def _only_cost(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     """A `cost` may be one of time; where nothing else is minimised and it falls, it is the loss."""
     if any(m.better == "down" for m in found):
         return found
-    open_ = [i for i, m in enumerate(found) if _unknown(m) and set(words_of(points[i].name)) <= _COSTS and _measures(points[i].values)]
+    open_ = [i for i, m in enumerate(found) if _unknown(m) and words_of(points[i].name)[-1] in _COSTS and _measures(points[i].values)]
     if len(open_) != 1 or _way(points[open_[0]].values) >= 0:
         return found
     out = list(found)
