@@ -137,3 +137,41 @@ def test_guesses_and_themes() -> None:
     assert guess_of("max_gradnorm_") == "clip.norm"
     assert themes_of(["algo", "a2c"]) >= {"rl", "onpolicy"}
     assert themes_of(["lr", "epochs"]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('{"task_weights": {"a": 1.0, "b": 40.0}}', {"a": 1.0, "b": 40.0}),
+        ('{"loss_weights": [1, 2, 3]}', {"0": 1, "1": 2, "2": 3}),
+        ('{"lambda_rec": 10, "lambda_cyc": 5, "lr": 0.1}', {"rec": 10, "cyc": 5}),
+        ('{"w_ce": 1.0, "w_dice": 0.5}', {"ce": 1.0, "dice": 0.5}),
+        ('{"class_weights": [1, 2]}', None),
+        ('{"lambda_rec": 10}', None),
+        ('{"weight_decay": 0.1, "kl_weight": 2}', None),
+    ],
+)
+def test_weights_of_several_losses(text: str, wanted: object) -> None:
+    assert read_knobs([parse_text(text, "a.json", "json")]).value("loss.weights") == wanted
+
+
+def test_the_parameters_of_scikit_learn() -> None:
+    text = "{'alpha': 150.0, 'learning_rate_init': 0.005, 'max_iter': 60, 'nesterovs_momentum': True, 'solver': 'sgd', 'random_state': 1}"
+    knobs = read_knobs([parse_text(text, "a.log", "namespace")])
+    assert (knobs.value("optimizer.weight_decay"), knobs.value("run.epochs"), knobs.value("run.seed")) == (150.0, 60, 1)
+    assert "run.total_steps" not in knobs
+    repeated = read_knobs([parse_text(text.replace("60", "1"), "a.log", "namespace")])
+    assert "run.total_steps" not in repeated
+
+
+def test_the_settings_of_a_federated_run() -> None:
+    text = "rounds: 60\nclients: 20\nlocal_lr: 0.1\nlocal_bs: 16\nserver_lr: 1.0\ndirichlet_alpha: 0.5\n"
+    knobs = read_knobs([parse_text(text, "a.yml", "yaml")])
+    assert [knobs.value(k) for k in ("run.epochs", "optimizer.lr", "batch.per_device")] == [60, 0.1, 16]
+
+
+def test_what_one_source_leaves_out_another_completes() -> None:
+    printed = read_knobs([parse_text('{"lr": 0.1}', "a.json", "json")])
+    script = read_knobs([parse_text('{"lr": 0.5, "optimizer": "adam"}', "b.json", "json")])
+    both = printed.completed(script)
+    assert (both.value("optimizer.lr"), both.value("optimizer.name")) == (0.1, "adam")

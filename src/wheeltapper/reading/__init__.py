@@ -146,6 +146,7 @@ def suits(reader: ModuleType, readings: list[Reading], *, after_loose: bool = Fa
 
 LONGEST = 300  # characters of a line of evaluations; longer ones echo settings
 LEFT_OUT = 2  # lines of evaluations that a reader passes over: one may be chance
+_BAR = re.compile(r"━|\[=|%\||/step\b")  # a bar that is still drawn shows means that are still being taken
 # A line about held-out data, or about an epoch ("Epoch 3 - Accuracy: 0.95  F1: 0.93").
 _EVALUATES = re.compile(
     r"(?i)(^|[^a-z])(val|valid|validation|eval|evaluation|dev|test|holdout|held-?out)([^a-z]|$)|^\W*epoch\W{0,3}\d+\W{1,3}[a-z]"
@@ -162,7 +163,7 @@ def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading])
         return readings
 
     def explain(body: str, line: int) -> Any:
-        return own(body, line) or (free(body, line) if _EVALUATES.search(body) and len(body) <= LONGEST else None)
+        return own(body, line) or (free(body, line) if _evaluates(body) and len(body) <= LONGEST else None)
 
     read_log = importlib.import_module(f"{__name__}._log").read_log
     both: list[Reading] = [read_log(path, str(reader.FORMAT), explain)]
@@ -174,10 +175,14 @@ def _by_fold(path: Path, readings: list[Reading]) -> list[Reading]:
     return readings if isinstance(found, Failure) else found
 
 
+def _evaluates(line: str) -> bool:
+    return _EVALUATES.search(line) is not None and _BAR.search(line) is None
+
+
 def _passes_over(head: Head, own: Callable[[str, int], Any], free: Callable[[str, int], Any]) -> bool:
     passed = 0
     for n, line in enumerate(head.text.splitlines()[:-1]):
-        row = free(line, n) if own(line, n) is None and _EVALUATES.search(line) else None
+        row = free(line, n) if own(line, n) is None and _evaluates(line) else None
         passed += row is not None and any(f.role == "value" for f in row.fields)
     return passed >= LEFT_OUT
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wheeltapper.reading._clocks import Clocks, clocks_of
+from wheeltapper.reading._clocks import EPOCH, STEP, Clocks, clocks_of
 from wheeltapper.reading._split_words import SPLITS, split_of
 from wheeltapper.reading._table import HOLE, Mask, Stated, Table
 from wheeltapper.reading._text import seconds
@@ -25,6 +25,7 @@ RUN_COLUMNS = {
     "run", "run_id", "run_name", "run_uuid", "uid", "uuid", "experiment", "exp", "exp_name", "trial", "trial_id", "job_id",
     "fold", "seed",
 }  # fmt: skip
+LEAST_OF_RUN = 3  # rows of each run, on average
 MOST_RUNS = 1000
 NAMES = {"metric", "metric_name", "key", "tag", "name", "scalar", "measure"}
 VALUES = ("value", "val", "scalar_value")
@@ -173,4 +174,23 @@ def _runs(table: Table) -> tuple[str, dict[str, Mask]]:
             distinct = {f"{name}={label}": None for label in distinct}
             return name, {label: array == label.split("=", 1)[1] for label in distinct}
         return name, {label: array == label for label in distinct}
+    return _blocks_of_runs(table)
+
+
+def _blocks_of_runs(table: Table) -> tuple[str, dict[str, Mask]]:
+    """The rows of each run by a column of any name, where its words come one after the other and the steps begin anew with each."""
+    lower = {name.lower(): name for name in table.columns}
+    counter = next((table.column(lower[name]) for name in (*STEP, *EPOCH) if name in lower), None)
+    if counter is None or not np.all(np.isfinite(counter)) or not np.any(np.diff(counter) < 0):
+        return "", {}
+    begins = [0, *(np.flatnonzero(np.diff(counter) < 0) + 1).tolist()]
+    for name, words in table.texts.items():
+        told = dict(words.items())
+        labels = [told.get(row) for row in range(len(table))]
+        turns = [i for i in range(1, len(labels)) if labels[i] != labels[i - 1]]
+        distinct = dict.fromkeys(labels)
+        if None in distinct or turns != begins[1:] or len(distinct) != len(begins) or len(table) < LEAST_OF_RUN * len(begins):
+            continue
+        array = np.array(labels, dtype=object)
+        return name, {str(label): array == label for label in distinct}
     return "", {}

@@ -77,6 +77,8 @@ _HEADING = re.compile(
     r"^\W*(?P<split>(?i:train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev|held[-_ ]?out|hold[-_ ]?out|oof))"
     r"(?: (?i:metrics?|results?|stats|scores?|set))*\s*[-:>|]+\s+(?=[A-Za-z_])"
     r"|\[ ?(?P<boxed>(?i:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?)) ?\](?= +[A-Za-z_])"
+    r"|(?i:evaluat(?:ing|ion|ed)|eval|results?|metrics?|scores?)(?: (?i:on|of|for))?(?: (?i:the))? "
+    r"(?P<on>(?i:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|dev))(?: (?i:set|split|data))?\s*[:|-]+\s+"
     r"|Saving dict for global step \d+:\s+(?P<saved>)"  # an Estimator's evaluation
     r"|(?P<net>Train|Test) net output #\d+:\s+"  # Caffe
     r"|(?:Epoch|Iter)\((?P<mm>train|val|test)\)\s*(?:\[[\d/ ]+\]\s*){1,2}"  # mmengine
@@ -180,7 +182,7 @@ def loose_pairs(body: str, start: int, taken: list[Field], *, spaced: bool = Tru
     used = [(f.start, f.end) for f in taken]
     out: list[Field] = []
     section: str | None = None
-    heads = [(hit.end(), split_of(hit["split"] or hit["boxed"] or hit["net"] or hit["mm"] or "val")) for hit in _HEADING.finditer(body)]
+    heads = [(hit.end(), split_of(hit["split"] or hit["boxed"] or hit["on"] or hit["net"] or hit["mm"] or "val")) for hit in _HEADING.finditer(body)]
     if not heads and (lead := _IN_EPOCH.match(body)):
         heads = [(lead.end(), split_of(lead["split"]))]
     if espnet := _ESPNET.match(body):

@@ -95,6 +95,8 @@ class _Table:
         self.names: Cells = ()
         self.rows = 0
         self.sure = False  # a column counts, and another is a loss or a score
+        self._first: Cells = ()
+        self._new = False  # was the line above the first of a header?
 
     def take(self, line: str) -> list[tuple[str, str]]:
         """The cells of a row with their names; empty if the line is none."""
@@ -102,13 +104,26 @@ class _Table:
             return []
         body = line[prefix_of(line).end :]
         for cells in _cuts(body, len(self.names)):
+            if self._goes_on(cells):
+                self.names = tuple(" ".join(filter(None, pair)) for pair in zip(self._first, cells, strict=True))
+                self._new = False
+                return []
             if self._is_header(cells):
                 self._begin(cells)
+                self._first, self._new = cells, True
                 return []
+            self._new = False
             if self.names and (row := self._row(cells)):
                 self.rows += 1
                 return row
         return []
+
+    def _goes_on(self, cells: Cells) -> bool:
+        """The second line of a header, as MATLAB writes it: as many cells, words or nothing in each, and names that the first
+        line alone leaves double."""
+        if not self._new or len(cells) != len(self._first) or len(set(self._first)) == len(self._first):
+            return False
+        return any(cells) and all(not c or looks_like_name(c.strip("()")) for c in cells)
 
     def _begin(self, cells: Cells) -> None:
         names = tuple(cell or f"column {i}" for i, cell in enumerate(cells, 1))

@@ -26,7 +26,7 @@ FORMAT = "epoch summary lines"
 LOOSE = True
 
 _EPOCH = re.compile(
-    r"^\W*(?:[\w-]+(?: [Rr]esults?| [Mm]etrics?)? (?:[-–|] )?|end of )?(?:(?:Epoch|EPOCH|epoch|[Ee]p)s?\s*[:#]?|(?:[Ee]poch|[Ee]p)=)\s*[\[(]?\s*(?P<epoch>\d+)\s*"
+    r"^\W*(?:\[?[A-Z][A-Z ]{2,20}\]\s*)?(?:[\w-]+(?: [Rr]esults?| [Mm]etrics?)? (?:[-–|] )?|end of )?(?:(?:Epoch|EPOCH|epoch|[Ee]p)s?\s*[:#]?|(?:[Ee]poch|[Ee]p)=)\s*[\[(]?\s*(?P<epoch>\d+)\s*"
     r"(?:(?:/|of)\s*(?P<epochs>\d+))?\s*[\])]?"
 )
 _KERAS = re.compile(

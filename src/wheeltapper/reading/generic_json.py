@@ -10,6 +10,7 @@ from typing import Any
 
 from wheeltapper.reading import Head
 from wheeltapper.reading._blocks import whole
+from wheeltapper.reading._clocks import EPOCH, STEP
 from wheeltapper.reading._generic import readings_of_table
 from wheeltapper.reading._jsonl import add_row, flat
 from wheeltapper.reading._measure import names_measure
@@ -33,8 +34,22 @@ def sniff(head: Head) -> float:
         return 0.2 + named
     if _NUMBERS.match(head.data):
         return 0.2 if names_measure(head.path.stem) else 0.0
+    if named and _is_row(head):
+        return 0.15
     curves = head.data.lstrip()[:1] == b"{" and _CURVE.search(head.data[:8192])
     return 0.15 + named if curves or _LISTS.match(head.data[:8192]) else 0.0
+
+
+def _is_row(head: Head) -> bool:
+    """One object that tells an epoch or a step and a result: a row that a script wrote to a file of its own."""
+    if head.size > len(head.data) or not head.data.lstrip().startswith(b"{"):
+        return False
+    try:
+        value = json.loads(head.data)
+    except (ValueError, RecursionError):
+        return False
+    keys = {str(key).lower() for key in value} if isinstance(value, dict) else set()
+    return bool(keys & {*EPOCH, *STEP}) and any(map(names_measure, keys))
 
 
 def read(path: Path) -> list[Reading]:
@@ -62,6 +77,8 @@ def read(path: Path) -> list[Reading]:
                 builder.count("{n} entries are not objects", i)
     elif isinstance(value, dict):
         add_lists(value, builder)
+        if not builder.rows:
+            add_row(builder, 1, value)
     return readings_of_table(builder.table(), FORMAT)
 
 

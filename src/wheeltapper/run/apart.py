@@ -34,6 +34,7 @@ from wheeltapper.run.copies import tell_one_training
 from wheeltapper.run.launches import LEAST, spacing, told_alike
 from wheeltapper.run.model import same_values
 from wheeltapper.run.names import canonical, meaning_of
+from wheeltapper.run.numbered import rows_as_one
 
 Verdict = Literal["same", "other"]
 
@@ -54,7 +55,7 @@ _MONITOR = re.compile(r"(?:^|.*\D)(\d+)(?:\.\d+)?\.monitor\.csv$")
 
 def runs_apart(readings: Sequence[Reading]) -> list[list[Reading]]:
     """The readings of one folder, a list for each run; what measures nothing (settings, checkpoints) goes with each."""
-    measured = _environments(_parts([r for r in readings if r.points and r.key is None]))
+    measured = _environments(_parts(rows_as_one([r for r in readings if r.points and r.key is None])))
     rest = [r for r in readings if not (r.points and r.key is None)]
     groups = _groups(measured)
     return [[*group, *rest] for group in groups] if len(groups) > 1 else [[*measured, *rest]]

@@ -87,6 +87,7 @@ def _plain_scores(points: Sequence[Points], found: list[Meaning]) -> list[Meanin
 
 def _of_adversaries(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     """ "D 1.620 G 0.710", "adv/D" beside "adv/G": the losses of a discriminator and a generator, where both stand."""
+    generated = any(m.quantity == "gan_g" for m in found) and not any(m.quantity in _OF_AGENTS for m in found)
     heads: dict[tuple[str, str], set[str]] = defaultdict(set)
     for p in points:
         head, _, last = p.name.rpartition("/")
@@ -97,6 +98,8 @@ def _of_adversaries(points: Sequence[Points], found: list[Meaning]) -> list[Mean
         head, _, last = p.name.rpartition("/")
         if len(heads.get((p.file, head), ())) == 2 and last in _ADVERSARIES:
             meaning = meaning_of(_ADVERSARIES[last], p.split, p.unit)
+        elif meaning.quantity == "value_loss" and "critic" in p.name.lower() and generated:  # of a WGAN
+            meaning = meaning_of("loss_d", p.split, p.unit)
         out.append(meaning)
     return out
 

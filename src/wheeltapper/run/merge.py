@@ -26,6 +26,7 @@ from wheeltapper.run.model import Run, Segment, Series, Split, repeated, same_va
 from wheeltapper.run.names import Meaning, canonical
 from wheeltapper.run.scale import same_scale
 
+FEW = 8  # times as many rows that another spelling has: then this one is a remark
 REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
@@ -301,7 +302,7 @@ def _grouped(points: list[Points]) -> dict[str, tuple[list[Points], Meaning]]:
         spellings = _one_story(spellings)
         # "train : [loss = 1.2], test : [loss = 1.3]": a name that stands twice on a line is no single story.
         single = [key for key, members in spellings.items() if not any(_twice_on_a_line(p) for p in members)]
-        lead = _plainest(single or list(spellings))
+        lead = _plainest(_fuller(single or list(spellings), spellings))
         for spelling, members in spellings.items():
             raw, split, average = spelling
             own = label
@@ -359,6 +360,12 @@ def _disagree(stories: list[list[Points]]) -> bool:
                 if p.clock == q.clock and len(a) >= 3 and float(np.mean(same_values(p.values[a], q.values[b]))) < 0.5:
                     return True
     return False
+
+
+def _fuller(keys: list[Any], spellings: dict[Any, list[Points]]) -> list[Any]:
+    """The spellings that have many rows: "Val loss: 0.31" at the end of a training is no curve beside its val_loss."""
+    rows = {key: sum(len(p.at) for p in spellings[key]) for key in keys}
+    return [key for key in keys if FEW * rows[key] >= max(rows.values())]
 
 
 def _plainest(keys: list[tuple[str, str | None, str]]) -> tuple[str, str | None, str]:

@@ -150,6 +150,8 @@ def meaning_of(raw: str, split: str | None = None, unit: str | None = None) -> M
     if len(rest) > 1 and rest[0] in _BEFORE and "_".join(rest) not in _BY_ALIAS and _is_result(rest[1:]):
         window = window or _BEFORE[rest[0]]
         rest = rest[1:]
+    if rest[:2] == ["mini", "batch"] and len(rest) > 2 and _is_result(rest[2:]):  # MATLAB
+        rest, found, window = rest[2:], found or "train", window or "batch"
     rest, found = _short_split(rest, found)
     rest = _without_mean(rest)
     if _is_record(rest):

@@ -30,6 +30,7 @@ MOST_PARTS = 12
 EXACT = 2e-3  # of the total: a log prints three to five digits
 SIZES = 30.0  # the same objective on two splits, or a total and its main part, are of one size
 TOTALS = {"total", "sum", "overall", "objective", "combined", "all"}
+_COSTS = {"cost", "objective", "criterion"}
 _ERRORS = {"mse", "rmse", "mae", "nll", "bits", "huber"}
 _OF_TASKS = {"success", "return"}
 _LOCAL = {"local", "client", "clients"}
@@ -43,7 +44,7 @@ def inferred(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
         return found
     found = _one_stem(points, found)
     found = _sums(points, found)
-    return _totals(points, found)
+    return _only_cost(points, _totals(points, found))
 
 
 def _unknown(m: Meaning) -> bool:
@@ -183,6 +184,18 @@ def _totals(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
         beside = [q.values for q, n in losses if n.part and np.array_equal(q.lines, p.lines)]
         if all(n.part for _, n in losses) and any(_of_one_size(values, p.values) for values in beside):
             out[i] = _loss(m, "train", None, "it is called a total and stands on the rows of a training loss")
+    return out
+
+
+def _only_cost(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """A `cost` may be one of time; where nothing else is minimised and it falls, it is the loss."""
+    if any(m.better == "down" for m in found):
+        return found
+    open_ = [i for i, m in enumerate(found) if _unknown(m) and words_of(points[i].name)[-1] in _COSTS and _measures(points[i].values)]
+    if len(open_) != 1 or _way(points[open_[0]].values) >= 0:
+        return found
+    out = list(found)
+    out[open_[0]] = _loss(found[open_[0]], found[open_[0]].split or "train", None, "it falls, and nothing else is minimised")
     return out
 
 

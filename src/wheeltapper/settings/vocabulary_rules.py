@@ -97,6 +97,7 @@ world_size - world size
 world_size - n device + process node total ! per
 world_size - n process + total train proc ! data worker preprocessing dataset
 clip.norm - clip norm/grad + max value threshold val thresh opt by global gradient ! enable enabled use mode type algorithm rl_ per discriminator d start_ valid_ kl range
+clip.norm - clip ~ rl onpolicy contrast gan diffusion
 clip.norm - norm grad max + value clip
 clip.norm - gradnorm_ max
 clip.norm - clip + threshold max @ grad gradient opt ! use enable model text embed range
