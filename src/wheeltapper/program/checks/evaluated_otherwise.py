@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.elements import SUBSETS
 from wheeltapper.program.play.lineage import SCALES, STATISTICS, dataset_of, evaluated_on, lineage, pairs_of
 from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
@@ -101,12 +102,20 @@ def _statistic(value: Val) -> bool:
 
 def _transformed(loops: tuple) -> Val | None:  # type: ignore[type-arg]
     for turn in reversed(loops):
-        dataset = dataset_of(turn.over)
+        dataset = whole_of(dataset_of(turn.over))
         given = dataset.kwargs.get("transform") if dataset is not None else None
         for one in made_of(given) if given is not None else ():
             if one.op == "call" and one.name == "Normalize":
                 return one
     return None
+
+
+def whole_of(dataset: Val | None) -> Val | None:
+    """The dataset that a part of it was split from."""
+    for _ in range(4):
+        if dataset is not None and dataset.args and (dataset.op == "item" or (dataset.op == "call" and dataset.name in SUBSETS)):
+            dataset = dataset.args[0]
+    return dataset
 
 
 def _traced(value: Val) -> bool:
