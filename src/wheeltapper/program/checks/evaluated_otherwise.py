@@ -44,6 +44,10 @@ def check(code: Code) -> Iterator[Finding]:
             given, loss = train[0]
             a = scaled_by(given) or _transformed(loss.loops)
             b = scaled_by(call.args[1]) or _transformed((*call.loops,))
+            odd = _missing_step(given, call.args[1])
+            if odd is not None:
+                yield code.seen(ID, "Inputs of training and evaluation are not scaled by the same steps.", odd, call, loss)
+                return
             if (a is None) != (b is None) and _traced(given) and _traced(call.args[1]) and _root(given, call.args[1]):
                 which = (
                     "Training inputs are scaled and those of the evaluation are not."
@@ -60,6 +64,23 @@ def check(code: Code) -> Iterator[Finding]:
             if (a is None) != (b is None):
                 yield code.seen(ID, "Only one of training and validation inputs is scaled.", a or b or held, held, call)
                 return
+
+
+def _missing_step(given: Val, held: Val) -> Val | None:
+    """A mean taken off (or a spread divided by) on one side only, where the other step of the pair is on both."""
+    one, other = (_steps(v) for v in (given, held))
+    shared = one.keys() & other.keys()
+    odd = [v for k, v in {**one, **other}.items() if k not in shared]
+    return odd[0] if shared and len(odd) == 1 else None
+
+
+def _steps(value: Val) -> dict[tuple[str, str], Val]:
+    """The steps of scaling by a statistic, each by its sign and what was measured."""
+    out = {}
+    for one in lineage(value):
+        if one.op == "bin" and one.name in ("Sub", "Div") and one.args[1].op == "call" and one.args[1].name in STATISTICS:
+            out[one.name, str(id(one.args[1]))] = one
+    return out
 
 
 def _of_evaluate(code: Code) -> Iterator[Finding]:
