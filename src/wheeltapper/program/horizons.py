@@ -11,7 +11,7 @@ from wheeltapper.program.conditions import conditional, every, inner_guards, is_
 from wheeltapper.program.hand_schedules import function_of, rule_of
 from wheeltapper.program.loop import Event
 from wheeltapper.program.objects import Part
-from wheeltapper.program.program import argument, dotted_name
+from wheeltapper.program.program import Func, argument, dotted_name
 from wheeltapper.program.reading import Code
 
 # The parameter that says how long the schedule is, and its position.
@@ -61,6 +61,8 @@ def horizon_of(code: Code, part: Part) -> Horizon | None:
     if part.made_by == "LambdaLR":
         func = function_of(code.program, part.call)
         rule = rule_of(func) if func is not None else None
+        if rule is None and func is not None:
+            return _handed_on(code, part, func)
         if rule is None or rule.horizon is None:
             return None
         return Horizon(part, rule.horizon, code.values.factors(rule.horizon))
@@ -69,6 +71,21 @@ def horizon_of(code: Code, part: Part) -> Horizon | None:
         if node is not None:
             return Horizon(part, node, code.values.factors(node))
     return None
+
+
+def _handed_on(code: Code, part: Part, func: Func) -> Horizon | None:
+    """`lambda it: poly(it, total)`: the length that a function of the program is given beside the counter."""
+    call = func.node.body if isinstance(func.node, ast.Lambda) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(func.params) != 1:
+        return None
+    targets = code.program.functions.get(call.func.id, [])
+    rule = rule_of(targets[0]) if len(targets) == 1 else None
+    if rule is None or not isinstance(rule.horizon, ast.Name) or rule.horizon.id not in targets[0].params:
+        return None
+    node = argument(call, rule.horizon.id, targets[0].params.index(rule.horizon.id))
+    counter = argument(call, rule.counter, targets[0].params.index(rule.counter)) if rule.counter in targets[0].params else None
+    same = isinstance(counter, ast.Name) and counter.id == func.params[0]
+    return Horizon(part, node, code.values.factors(node)) if node is not None and same else None
 
 
 def steps_of(code: Code, part: Part) -> list[Event]:

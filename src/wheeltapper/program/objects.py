@@ -69,6 +69,7 @@ LIBRARY_FITS = (
     ({"fastai"}, {"fit", "fine_tune", "fit_one_cycle"}),
     ({"skorch"}, {"fit", "partial_fit"}),
     ({"sklearn"}, {"MLPClassifier", "MLPRegressor"}),
+    ({"lightgbm", "xgboost", "catboost"}, {"train", "fit"}),
 )
 # What a part is called that was made by a name we cannot read.
 BY_NAME: dict[Kind, str] = {"optimizer": "an optimizer by name", "scheduler": "a scheduler by name"}
@@ -150,7 +151,15 @@ def fits_by_library(program: Program) -> bool:
 
 def trains(program: Program) -> bool:
     """Whether the program trains anything: a backward pass, or a framework that does one."""
-    return "backward" in program.calls or "manual_backward" in program.calls or run_by_framework(program)
+    known = "backward" in program.calls or "manual_backward" in program.calls or run_by_framework(program)
+    return known or by_gradients(program)
+
+
+def by_gradients(program: Program) -> bool:
+    """Gradients as values: jax, or derived by hand, in a function that is named for them and called."""
+    if program.calls.keys() & {"value_and_grad", "apply_updates", "apply_gradients"}:
+        return True
+    return any("grad" in name and name in program.calls for name in program.functions)
 
 
 def made_kind(call: ast.Call) -> Kind | None:

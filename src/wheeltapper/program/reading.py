@@ -16,7 +16,7 @@ from wheeltapper.program.hand_schedules import Rule, rules_of
 from wheeltapper.program.index import programs_of
 from wheeltapper.program.launch import Given, given_by
 from wheeltapper.program.loop import Loop, loop_of
-from wheeltapper.program.objects import Part, parts_of, run_by_framework, trains
+from wheeltapper.program.objects import Part, by_gradients, parts_of, run_by_framework, trains
 from wheeltapper.program.options import Option, Usage, options_of, usages_of
 from wheeltapper.program.play.story import Story, story_of
 from wheeltapper.program.play.value import Val
@@ -88,7 +88,7 @@ class Code:
     @cached_property
     def trains(self) -> bool:
         """Whether starting the entry reaches a backward pass, or a framework that makes one."""
-        return self.by_framework or bool(self.loop.of("backward"))
+        return self.by_framework or bool(self.loop.of("backward")) or by_gradients(self.program)
 
     @cached_property
     def values(self) -> Values:

@@ -42,7 +42,7 @@ def check(code: Code) -> Iterator[Finding]:
         product = _product(call.args[0])
         if product is None:
             continue
-        between = [v for v in made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p)]  # type: ignore[misc]
+        between = [v for v in made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p or _ends(v))]  # type: ignore[misc]
         sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=_ends)]
         if any(_scales(v) for v in (*between, *sides) if v is not product):
             continue

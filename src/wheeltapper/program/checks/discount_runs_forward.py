@@ -30,7 +30,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.program.reading import Code
 
 ID = "discount-runs-forward"
-CAUSE: str | None = "discount-wrong-direction"
+CAUSE: str | None = None
 DECIDES = True
 
 

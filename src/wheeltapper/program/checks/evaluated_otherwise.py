@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.elements import SUBSETS
 from wheeltapper.program.play.lineage import SCALES, STATISTICS, dataset_of, evaluated_on, lineage, pairs_of
 from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
@@ -43,6 +44,10 @@ def check(code: Code) -> Iterator[Finding]:
             given, loss = train[0]
             a = scaled_by(given) or _transformed(loss.loops)
             b = scaled_by(call.args[1]) or _transformed((*call.loops,))
+            odd = _missing_step(given, call.args[1])
+            if odd is not None:
+                yield code.seen(ID, "Inputs of training and evaluation are not scaled by the same steps.", odd, call, loss)
+                return
             if (a is None) != (b is None) and _traced(given) and _traced(call.args[1]) and _root(given, call.args[1]):
                 which = (
                     "Training inputs are scaled and those of the evaluation are not."
@@ -59,6 +64,23 @@ def check(code: Code) -> Iterator[Finding]:
             if (a is None) != (b is None):
                 yield code.seen(ID, "Only one of training and validation inputs is scaled.", a or b or held, held, call)
                 return
+
+
+def _missing_step(given: Val, held: Val) -> Val | None:
+    """A mean taken off (or a spread divided by) on one side only, where the other step of the pair is on both."""
+    one, other = (_steps(v) for v in (given, held))
+    shared = one.keys() & other.keys()
+    odd = [v for k, v in {**one, **other}.items() if k not in shared]
+    return odd[0] if shared and len(odd) == 1 else None
+
+
+def _steps(value: Val) -> dict[tuple[str, str], Val]:
+    """The steps of scaling by a statistic, each by its sign and what was measured."""
+    out = {}
+    for one in lineage(value):
+        if one.op == "bin" and one.name in ("Sub", "Div") and one.args[1].op == "call" and one.args[1].name in STATISTICS:
+            out[one.name, str(id(one.args[1]))] = one
+    return out
 
 
 def _of_evaluate(code: Code) -> Iterator[Finding]:
@@ -101,12 +123,20 @@ def _statistic(value: Val) -> bool:
 
 def _transformed(loops: tuple) -> Val | None:  # type: ignore[type-arg]
     for turn in reversed(loops):
-        dataset = dataset_of(turn.over)
+        dataset = whole_of(dataset_of(turn.over))
         given = dataset.kwargs.get("transform") if dataset is not None else None
         for one in made_of(given) if given is not None else ():
             if one.op == "call" and one.name == "Normalize":
                 return one
     return None
+
+
+def whole_of(dataset: Val | None) -> Val | None:
+    """The dataset that a part of it was split from."""
+    for _ in range(4):
+        if dataset is not None and dataset.args and (dataset.op == "item" or (dataset.op == "call" and dataset.name in SUBSETS)):
+            dataset = dataset.args[0]
+    return dataset
 
 
 def _traced(value: Val) -> bool:

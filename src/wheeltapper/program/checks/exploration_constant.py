@@ -46,6 +46,9 @@ def check(code: Code) -> Iterator[Finding]:
         threshold = number(test.args[1]) if test.name in ("Lt", "LtE") else None
         if threshold is None and test.name in ("Gt", "GtE") and (kept := number(test.args[1])) is not None:
             threshold = 1 - kept
+        others = [c for c in story.calls if c.node is call.node and c.guards and len(c.guards[-1].test.args) == 2]
+        if any(number(c.guards[-1].test.args[1]) is None for c in others):
+            continue  # the same line is also played with a share that changes
         if threshold is not None and threshold >= 0.5 and _drawn(test.args[0]) and call.loops:
             yield code.seen(
                 ID,

@@ -42,6 +42,7 @@ def check(code: Code) -> Iterator[Finding]:
     masks = {m for c in story.calls for v in (*c.args,) for m in _masks(v)}
     if not masks:
         return
+    graphs = {id(v.args[0]) for c in story.calls for a in c.args for v in made_of(a) if v.op == "attr" and MASK.search(v.name)}
     seen = {
         m for c in story.calls if c.no_grad for v in c.args if any(x.op == "cmp" for x in made_of(v)) for m in _masks(v)
     }
@@ -53,7 +54,7 @@ def check(code: Code) -> Iterator[Finding]:
         if len(loss.args) < 2:
             continue
         mine = _masks(loss.args[0]) | _masks(loss.args[1])
-        whole = [v for v in loss.args[1:2] if v.op == "attr" and v.name in ("y", "labels", "label")]
+        whole = [v for v in loss.args[1:2] if v.op == "attr" and v.name in ("y", "labels", "label") and id(v.args[0]) in graphs]
         if not mine and whole and masks:
             yield code.seen(
                 ID, "The loss is taken over all nodes, those held out for validation and test included.", loss

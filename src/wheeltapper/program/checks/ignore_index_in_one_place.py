@@ -26,7 +26,7 @@ from wheeltapper.program.play.value import Val
 from wheeltapper.program.reading import Code
 
 ID = "ignore-index-in-one-place"
-CAUSE: str | None = "padding-in-loss"
+CAUSE: str | None = None
 DECIDES = True
 
 

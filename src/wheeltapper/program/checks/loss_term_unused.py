@@ -35,6 +35,7 @@ CAUSE: str | None = None
 DECIDES = True
 
 
+MAKER = re.compile(r"fn$|func|criterion|weight|name|class|hist|list|log$", re.I)
 TERM = re.compile(r"^(kl|kld|kl_\w+|kld_\w+|\w+_kl|\w*_?loss\w*|loss_\w+|penalty|\w+_penalty|gp|reg|\w+_reg|entropy|commit\w*|recon\w*|bce|mse)$", re.I)
 
 
@@ -43,7 +44,7 @@ def check(code: Code) -> Iterator[Finding]:
     for name, node in unread_names(code):
         func = code.program.func_of.get(node)
         first, last = (func.node.lineno, func.node.end_lineno or 0) if func is not None else (0, 10**9)
-        if not TERM.match(name) or not isinstance(node.value, ast.BinOp | ast.Call | ast.UnaryOp):
+        if not TERM.match(name) or MAKER.search(name) or not isinstance(node.value, ast.BinOp | ast.Call | ast.UnaryOp):
             continue
         if any(first <= line <= last for line in lines) and _computes(node.value):
             text = f"`{name}` is computed and never used: it is no part of the loss."
@@ -54,4 +55,6 @@ def check(code: Code) -> Iterator[Finding]:
 def _computes(node: ast.expr) -> bool:
     """An expression over tensors, not a counter or a format."""
     calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1][:1].isupper():
+        return False  # a module that computes it
     return bool(calls) and not any("item" in ast.unparse(c.func) or "zeros" in ast.unparse(c.func) for c in calls)

@@ -6,7 +6,7 @@ Milestones of a MultiStepLR, or the step size of a StepLR, beyond the last epoch
 
 Why it matters
 --------------
-The learning rate never falls.
+The learning rate never falls during the run.
 
 How it decides
 --------------
@@ -14,7 +14,7 @@ The schedule is stepped once per epoch, and its first milestone is not below the
 
 When it is wrong
 ----------------
-If the run is resumed with more epochs later.
+If the run is resumed with more epochs later on.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def check(code: Code) -> Iterator[Finding]:
         for step in steps:
             total = _turns(step)
             inner = {id(t) for c, _ in story.backwards for t in c.loops} - {id(t) for t in step.loops}
-            if first is not None and total is not None and inner and first >= total and is_sure(made):
+            if first is not None and total is not None and inner and first > total - (made.name == "MultiStepLR") and is_sure(made):
                 text = f"The first milestone is {first:g} and the loop has {total:g} epochs: the learning rate never falls."
-                yield code.seen(ID, text, made, step)
+                yield code.seen(ID, text, made, step, grade="is" if made.name == "MultiStepLR" else "suspected")
                 return
 
 

@@ -30,7 +30,7 @@ from wheeltapper.program.reading import Code
 from wheeltapper.program.unread import unread_names
 
 ID = "noise-unused"
-CAUSE: str | None = "reparametrisation-without-noise"
+CAUSE: str | None = None
 DECIDES = True
 
 

@@ -68,6 +68,8 @@ def check(code: Code) -> Iterator[Finding]:
 
 def _in_order(loader: Val) -> bool:
     shuffle = loader.arg("shuffle", 2)
+    if not loader.origin.startswith(("torch", "DataLoader")):
+        return False  # of another library, whose pipe may shuffle
     if any(k in loader.kwargs for k in ("sampler", "batch_sampler", "**")):
         return False
     return shuffle is None or (shuffle.op == "const" and shuffle.data is False)

@@ -17,7 +17,7 @@ first.
 
 When it is wrong
 ----------------
-If the loader puts time first.
+If the loader itself puts time first.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ def check(code: Code) -> Iterator[Finding]:
     yield from _columns_back(code)
     yield from _masks(code)
     yield from _one_side_picked(code)
+    yield from _other_ends(code)
     yield from _arguments(code)
 
 
@@ -169,6 +170,17 @@ def _masks(code: Code) -> Iterator[Finding]:
         if one.op == "attr" and other.op == "attr" and one.args[0] is other.args[0] and one.name != other.name:
             yield code.seen(ID, f"Outputs are picked by {one.name} and targets by {other.name}.", loss, picked[1])
             return
+
+
+def _other_ends(code: Code) -> Iterator[Finding]:
+    """`cat(inputs[-60:])` and `cat(targets[:60])` of two lists that grow together."""
+    for loss, given, target in pairs_of(code.story):
+        cuts = [[v for v in lineage(w) if v.op == "item" and v.args[1].op == "slice" and v.args[0].op == "list"] for w in (given, target)]
+        for a, b in zip(*cuts, strict=False):
+            ends = [tuple(number(x) for x in v.args[1].args[:2]) for v in (a, b)]
+            if a.args[0] is not b.args[0] and ends[0] != ends[1] and any(e is not None for e in (*ends[0], *ends[1])):
+                yield code.seen(ID, "Inputs and targets are cut from other ends of lists that grow together.", b, a, loss)
+                return
 
 
 def _one_side_picked(code: Code) -> Iterator[Finding]:

@@ -173,7 +173,7 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
     if func is None or func.name != "configure_optimizers":
         return
     text = ast.unparse(func.node)
-    if horizon.counts_epochs or code.values.number(horizon.node) in _epochs(code):
+    if horizon.part.made_by != "OneCycleLR" and (horizon.counts_epochs or code.values.number(horizon.node) in _epochs(code)):
         stepped = [d for d in code.story.dicts if "interval" in d.fields and d.fields["interval"].data == "step" and "scheduler" in d.fields]
         if stepped:
             told = f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} epochs and Lightning steps it at every batch."

@@ -15,7 +15,7 @@ read.
 
 When it is wrong
 ----------------
-If they are for a report.
+If they are computed for a report only.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _inside(net: Val) -> bool:
 
 def writes_to(call: Val, target: Val, story: Story) -> bool:
     """A call in a loop that changes what belongs to the network."""
-    if not call.loops or (call.name not in WRITES and not call.name.endswith("_")):
+    if (not call.loops and story.training_loops) or (call.name not in WRITES and not call.name.endswith("_")):
         return False
     return any(
         v is target or (v.op in ("obj", "call") and story.holds(v, target))

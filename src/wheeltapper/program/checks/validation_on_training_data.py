@@ -22,6 +22,7 @@ If both names mean other data by a side effect, such as a file that is replaced.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ ID = "validation-on-training-data"
 CAUSE: str | None = "train-val-leak"
 DECIDES = True
 
+MASKS = re.compile(r"(train|val|valid|test)_?(mask|idx|index)")
 TRAINERS = ("train_dataset", "eval_dataset")
 
 
@@ -81,6 +83,8 @@ def _by_framework(code: Code) -> Iterator[Finding]:
 
 def _by_loaders(code: Code) -> Iterator[Finding]:
     """Loaders handed to a Lightning trainer, or evaluated by a function that cannot be seen."""
+    if any(MASKS.search(s.text) for s in code.program.scripts):
+        return  # one graph for all, and masks that say which nodes are whose
     for call in code.story.named("fit"):
         loaders = [a for a in (*call.args[1:], *call.kwargs.values()) if a.op == "call" and a.name == "DataLoader"]
         sets = [a.arg("dataset", 0) for a in loaders]

@@ -147,7 +147,10 @@ class Evaluator(Library):
             return Val(a.op, items=[*a.items, *b.items][:64], node=node)
         if isinstance(node.op, ast.BitOr) and a.op == b.op == "dict":
             return Val("dict", fields={**a.fields, **b.fields}, node=node)
-        return Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0)
+        made = Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0)
+        if made.name == "Sub" and made.no_grad:
+            self.subtractions.append(made)
+        return made
 
     def on_UnaryOp(self, node: ast.UnaryOp, env: Env) -> Val:
         return Val("unary", type(node.op).__name__, (self.evaluate(node.operand, env),), node=node)
@@ -277,6 +280,8 @@ class Evaluator(Library):
             return phi([self.item(v, index, node) for v in base.args], node)
         if base.op == "obj" and (method := self.program.method(base.name, "__getitem__")) is not None:
             return self.enter(method, (index,), {}, node, base)
+        if base.op == "call" and base.name == "ModuleDict" and key is not None and base.args and key in base.args[0].fields:
+            return base.args[0].fields[key]
         if (
             base.op == "call"
             and base.name in ("Sequential", "ModuleList")

@@ -146,6 +146,9 @@ def dataset_of(over: Val | None) -> Val | None:
         if over.op == "call" and over.name in LOOPERS and over.args:
             over = over.args[0]
         elif over.op == "call" and over.name == "DataLoader":
+            known = over.origin.startswith(("torch", "torch_geometric", "DataLoader")) or "dataset" in over.kwargs
+            if not known:
+                return over  # of another library: dgl's first argument is the graph, not the data
             over = over.arg("dataset", 0)
         elif over.op == "call" and over.name in ("range", "arange", "count"):
             return None

@@ -254,6 +254,11 @@ class Player(Evaluator):
             self.called("append", (before, *more[:1]), {}, node, ".append")
             return
         value.data = "aug"
+        if isinstance(node.target, ast.Attribute) and number(value) is not None:
+            value = Val("index", node.target.attr, node=node)  # a counter that an object keeps: another number at every call
+            self.called("augment", (before, value), {}, node, "+=")
+            self.assign(node.target, value, env)
+            return
         self.called("augment", (before, value.args[1]), {}, node, "+=")
         self.assign(node.target, value, env)
 

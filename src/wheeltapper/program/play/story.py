@@ -86,7 +86,16 @@ class Story:
             ):
                 loss = call.args[1]
             out.append((call, _unscaled(loss)))
-        return out
+        stepped = [pair for pair in out if self._is_stepped(pair[0])]
+        return stepped or out  # gradients that are only looked at (a picture of them, a receptive field) train nothing
+
+    def _is_stepped(self, backward: Val) -> bool:
+        """Whether an optimizer steps in the loop of this backward pass, or around it."""
+        inner = backward.loops[-1:]
+        return backward.origin == BY_FRAMEWORK or any(
+            step.loops == backward.loops or (inner and inner[0] in step.loops) or (step.loops and step.loops[-1] in backward.loops)
+            for step in self.named("step")
+        )
 
     def _engine(self, value: Val) -> bool:
         return value.op in ("call", "obj", "item", "attr", "free", "param") and (

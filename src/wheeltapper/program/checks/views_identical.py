@@ -27,8 +27,8 @@ from wheeltapper.program.play.story import CLASS_LOSSES
 from wheeltapper.program.play.value import Val, made_of, plain
 from wheeltapper.program.reading import Code
 
-ID = "rivals-of-the-same-view"
-CAUSE: str | None = "views-identical"
+ID = "views-identical"
+CAUSE: str | None = None
 DECIDES = True
 
 

@@ -28,8 +28,8 @@ from wheeltapper.program.play.story import NUMBER_LOSSES
 from wheeltapper.program.play.value import Val, plain
 from wheeltapper.program.reading import Code
 
-ID = "action-not-selected"
-CAUSE: str | None = "q-of-taken-action-not-selected"
+ID = "q-of-taken-action-not-selected"
+CAUSE: str | None = None
 DECIDES = True
 
 
