@@ -87,7 +87,7 @@ def gather(study: Study, audit: Sequence[Finding] = (), *, live: bool = False) -
     run = study.run
     resumed = any(segment.kind == "resume" for segment in run.segments)
     return Evidence(
-        tuple(seen), (*pointers_of(audit, resumed=resumed), *_out_of_range(study)), tuple(findings), tuple(clears), tuple(unknowns),
+        tuple(seen), (*pointers_of(audit, resumed=resumed), *_out_of_range(study), *_contradictions(study)), tuple(findings), tuple(clears), tuple(unknowns),
         bool(run.configs or run.scripts),
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def _together(findings: Sequence[Finding]) -> Seen:
     )  # fmt: skip
 
 
-BEYOND = 0.6  # steps beyond its usual range from which a setting points to a cause
+BEYOND = 0.35  # steps beyond its usual range from which a setting points to a cause
 
 
 def _out_of_range(study: Study) -> Iterator[Pointer]:
@@ -163,6 +163,12 @@ def _out_of_range(study: Study) -> Iterator[Pointer]:
                 places=(place,) if place.file else (),
             )  # fmt: skip
             yield Pointer(beyond.range.cause, "range", told)
+
+
+def _contradictions(study: Study) -> Iterator[Pointer]:
+    """Settings that contradict each other or what they are about, each for its cause."""
+    for told in study.maybe("contradictions") or ():
+        yield Pointer(told.cause, "range", Finding("contradiction", told.text, "watch", "suspected", places=told.places))
 
 
 def pointers_of(audit: Iterable[Finding], *, resumed: bool = False) -> list[Pointer]:

@@ -115,6 +115,8 @@ RANGES = (
     Range("moe.balance_weight", 0.5, 5.0, "loss-terms-conflict", "balance is worth more than the task"),
     Range("moe.capacity", 0.7, 0.25, "setting-beyond-practice", "most tokens are dropped"),
     Range("gan.n_critic", 15.0, 60.0, "discriminator-wins", "the discriminator gets that many updates for one"),
+    Range("gan.gp_weight", 100.0, 1000.0, "discriminator-wins", "the penalty holds the discriminator flat"),
+    Range("loss.weights_ratio", 1e3, 1e5, "loss-terms-conflict", "the smallest term has no say against the largest"),
     Range("schedule.warmup_share", 0.4, 1.0, "warmup-longer-than-run", "the rate never arrives"),
     Range("schedule.end_share", 0.6, 0.2, "schedule-too-short", "the schedule is over long before the run"),
     Range("schedule.end_share", 2.5, 10.0, "schedule-never-decays", "the run ends where the schedule has hardly begun"),
@@ -150,7 +152,14 @@ def _beyond(range_: Range, numbers: Mapping[str, float]) -> Iterator[Beyond]:
 
 
 def _with_shares(numbers: dict[str, float], knobs: Mapping[str, Any]) -> dict[str, float]:
+    """Further numbers that follow from several settings."""
     total = numbers.get("run.total_steps")
+    weights = knobs.get("loss.weights")
+    values = weights.value if weights is not None else None
+    listed = list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else []
+    above = [float(w) for w in listed if isinstance(w, int | float) and not isinstance(w, bool) and w > 0]
+    if len(above) > 1:
+        numbers["loss.weights_ratio"] = max(above) / min(above)
     for id_ in ("rl.target_update", "rl.learning_starts"):
         if total and numbers.get(id_):
             numbers[f"{id_}_share"] = numbers[id_] / total

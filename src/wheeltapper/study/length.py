@@ -47,12 +47,18 @@ def length(run: Run, clock_ends: dict[ClockName, float], knobs: Knobs | None = N
     planned = said("total_steps", "run.total_steps")
     if planned is None and per_epoch and epochs:
         planned = per_epoch * epochs
-    done = clock_ends.get("step")
+    done = _updates_done(clock_ends, epochs, per_epoch)
     if done is None and per_epoch and "epoch" in clock_ends:
         done = per_epoch * clock_ends["epoch"]
     if done is None and planned is None and epochs is None:
         raise Absent("the length of the run is not known", ("steps or epochs",))
     return Length(done, planned, per_epoch, epochs)
+
+
+def _updates_done(clock_ends: dict[ClockName, float], epochs: float | None, per_epoch: float | None) -> float | None:
+    """The last step, unless a program that logs once an epoch calls its epochs steps."""
+    done = clock_ends.get("step")
+    return None if done is not None and epochs and done <= epochs + 1 and per_epoch != 1 else done
 
 
 def _from_data(knobs: Knobs | None) -> float | None:
