@@ -97,6 +97,7 @@ _LOSS_NAMES = re.compile(
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
     r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
+_OWN_LOSS = re.compile(r"(?:bce|ce|xent|nce|ctc|hinge|huber|focal|cross_?entropy)$")
 # A part of the model or of a box before the name of its loss: "CenterRegL1", "WHL1", "HeatmapFocal" (GluonCV's CenterNet).
 _LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|CrossEntropy|Huber|Hinge|BCE)$")
 _ACCURACY_TAIL = re.compile(r"^[A-Z]+Acc$")  # "RCNNAcc": of one head, on training batches
@@ -217,7 +218,7 @@ def _is_record(words: list[str]) -> bool:
 def _is_result(words: list[str]) -> bool:
     """A loss or a score by its whole name: "loss", "acc", "val_loss" without its split."""
     known = _BY_ALIAS.get("_".join(words))
-    return known.better in ("up", "down") if known else words[-1] == "loss"
+    return known.better in ("up", "down") if known else words[-1] == "loss" or _OWN_LOSS.match("_".join(words)) is not None
 
 
 def _ends_as_result(words: list[str]) -> bool:
