@@ -16,7 +16,18 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from wheeltapper.reading import HEAD_BYTES, Head, has_curve, nameless, passes_over, ranked, read_with, readings_of, suits, tells
+from wheeltapper.reading import (
+    HEAD_BYTES,
+    Head,
+    has_curve,
+    nameless,
+    passes_over,
+    ranked,
+    read_with,
+    readings_of,
+    suits,
+    tells,
+)
 from wheeltapper.reading._tail import Tail
 from wheeltapper.reading.record import Note, Reading
 
