@@ -44,6 +44,7 @@ _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:
 _ON_LINE = re.compile(r"(?<![\w./-])([^\W\d][\w.-]*) ?= ?([^\s,;|=]+)")
 _MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
 _RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
+_OPEN_DICT = re.compile(r"^\{['\"][A-Za-z_][\w.-]*['\"]\s*:[^{}]*,\s*$")  # as pprint begins a dict that spans lines
 _CELLS = re.compile(r"^\s*[|│┃]\s*([A-Za-z_][\w.-]*)\s*[|│┃]\s*([^|│┃]*?)\s*[|│┃]\s*$")  # a row of a drawn table of settings
 _OWN_WORD = re.compile(r"^\W*[^\s{]{1,24}\s*[:=]?\s*(\{['\"][A-Za-z_].*\})\s*$")  # a dict behind a word of any language
 _KEYS = re.compile(r"['\"]([A-Za-z_][\w.-]*)['\"]\s*:(\s)")
@@ -122,6 +123,12 @@ class EchoScanner:
             if text == "}" or len(self._block) > MAX_BLOCK:
                 self._close()
             return
+        if self._mode == "dict" or (not self._mode and _OPEN_DICT.match(text)):
+            self._mode = "dict"
+            self._block.append((n, text))
+            if text.rstrip().endswith("}") or len(self._block) > MAX_BLOCK:
+                self._close()
+            return
         if self._mode == "options":
             if _OPTIONS_CLOSE.match(text):
                 self._close()
@@ -192,6 +199,8 @@ class EchoScanner:
         if mode in ("dotted", "options"):
             found = max((self._flat(block, pattern) for pattern in (_PAIR, _DOTTED)), key=len)
             self._keep(found, "\n".join(t for _, t in block))
+        elif mode == "dict":
+            self._parse("\n".join(t for _, t in block), block[0][0], 0, "namespace")
         elif mode == "json":
             self._parse("\n".join(t for _, t in block), block[0][0], 0, "json")
         elif mode == "pairs":

@@ -46,7 +46,7 @@ _MMENGINE = re.compile(
 )
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
-    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
+    r"(?<![\w./])(?P<word>(?:global[ _]?)?steps?|iter(?:ation)?|iters|itr|it|num_updates"
     r"|update|upd|up\.|gs|epoch|epo|ep\.?|(?:comm(?:unication)?[ _])?round|pass|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
     r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*['\"]?(?P<value>[\d,]*\d(?:\.\d+)?)(?!\.?\w|%|\.\.)",
     re.IGNORECASE,

@@ -273,6 +273,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
                 continue  # "batch-generator" is a timer of Megatron's
             if chunk == "map" and start > 0 and any(word in {"iou", "dice", "acc", "mae", "mse"} for word in words):
                 continue  # "iou_shrink_map": the score of a map, not the mean of average precisions
+            if chunk == "l2" and len(words) > size:
+                continue  # "range_l2": of the second layer
             if chunk == "return" and {"code", "status", "value"} & set(words):
                 continue  # of a program
             if chunk == "score" and not _OF_EPISODES.issuperset(words):
