@@ -212,3 +212,70 @@ def test_settings_beside_a_log(tmp_path: Path, name: str, text: str) -> None:
 def test_a_row_of_results_is_no_configuration(tmp_path: Path) -> None:
     (tmp_path / "final.json").write_text('{"val_loss": 0.31, "val_acc": 0.9, "lr": 0.1, "epochs": 20}')
     assert not readings_of(tmp_path / "final.json")[0].configs
+
+
+def test_shares_beside_named_losses_are_scores(tmp_path: Path) -> None:
+    rows = [f"Epoch: {i:03d}, loss: {LOSS[i]:.4f}, val_loss: {HELD[i]:.4f}, Train: {ACC[i]:.4f}, Val: {ACC[i]:.4f}, Test: {ACC[i]:.4f}" for i in range(N)]
+    run = run_of(tmp_path, "\n".join(rows) + "\n")
+    assert {s.name: s.better for s in run.series.values()} == {
+        "train/loss": "down", "val/loss": "down", "train/score": "up", "val/score": "up", "test/score": "up"
+    }  # fmt: skip
+
+
+def test_a_table_of_settings_above_the_rows(tmp_path: Path) -> None:
+    table = "┏━━━━━━━━━━━━━┳━━━━━━━┓\n┃ setting     ┃ value ┃\n┡━━━━━━━━━━━━━╇━━━━━━━┩\n"
+    table += "".join(f"│ {k:11} │ {v:>5} │\n" for k, v in (("lora_r", 4), ("lora_alpha", 8.0), ("lr", 0.003), ("bs", 32), ("steps", 400), ("seed", 1)))
+    rows = "".join(f"  {10 * i + 10}/120  ce {LOSS[i]:.4f}  lr 1.25e-03  val_ce {HELD[i]:.4f}\n" for i in range(N))
+    run = run_of(tmp_path, table + "└─────────────┴───────┘\n" + rows)
+    assert told(run) == {"train/loss": (N, "step", 2.0), "val/loss": (N, "step", 2.2)}
+    assert (read_knobs(run.configs).value("optimizer.lr"), read_knobs(run.configs).value("model.lora_rank")) == (0.003, 4)
+
+
+def test_settings_in_a_dict_of_several_lines_and_behind_a_word_of_any_language() -> None:
+    assert echoed("{'batch': 32,\n 'lr': 0.05,\n 'momentum': 0.5,\n 'epochs': 3,\n 'seed': 1}")["lr"] == 0.05
+    assert echoed('設定: {"lr": 0.05, "batch": 48, "epochs": 16}')["lr"] == 0.05
+
+
+def test_the_one_configuration_of_a_folder_beside_the_log(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "a.yaml").write_text("lr: 0.03\nepochs: 12\n")
+    run = run_of(tmp_path, "epoch,loss\n" + "".join(f"{i},{LOSS[i]}\n" for i in range(N)), "a.csv")
+    assert read_knobs(run.configs).value("optimizer.lr") == 0.03
+    (tmp_path / "configs" / "b.yaml").write_text("lr: 0.3\nepochs: 12\n")
+    (run,) = read_runs(tmp_path)
+    assert not run.configs  # of two, which one ran is not known
+
+
+def test_the_command_of_a_readme_counts_where_nothing_else_sets(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# x\n\n    python train.py --lr 2e-3 --batch-size 128 --max-steps 1500\n")
+    run = run_of(tmp_path, "".join(f"Steps: {100 * i + 100}/1500 step_loss={LOSS[i]:.4f} ema_x={HELD[i]:.4f}\n" for i in range(N)))
+    assert (read_knobs(run.configs).value("optimizer.lr"), run.series["train/loss"].clock) == (0.002, "step")
+
+
+def test_rows_in_files_of_their_own(tmp_path: Path) -> None:
+    for i in range(N):
+        (tmp_path / f"metrics_epoch_{i}.json").write_text(json.dumps({"epoch": i, "training_loss": LOSS[i], "validation_loss": HELD[i]}, indent=1))
+    (run,) = read_runs(tmp_path)
+    assert told(run) == {"train/loss": (N, "epoch", 2.0), "val/loss": (N, "epoch", 2.2)}
+    assert len(run.segments) == 1
+
+
+def test_curves_printed_as_lists_and_a_header_of_two_lines(tmp_path: Path) -> None:
+    run = run_of(tmp_path, f"done\ntrain_losses = {LOSS}\nval_losses = {HELD}\n", "out.txt")
+    assert told(run) == {"train/loss": (N, "row", 2.0), "val/loss": (N, "row", 2.2)}
+    (tmp_path / "out.txt").unlink()
+    head = "| Epoch | Iteration | Mini-batch | Validation | Mini-batch | Validation |\n|       |           |  Accuracy  |  Accuracy  |    Loss    |    Loss    |\n"
+    rows = "".join(f"| {i + 1} | {50 * i + 1} | {100 * ACC[i]:.2f}% | {100 * ACC[i]:.2f}% | {LOSS[i]:.4f} | {HELD[i]:.4f} |\n" for i in range(N))
+    assert {"train/loss", "val/loss", "train/accuracy", "val/accuracy"} <= set(told(run_of(tmp_path, head + rows, "matlab.txt")))
+
+
+def test_two_models_in_one_table_are_two_runs(tmp_path: Path) -> None:
+    rows = [f"{name},{100 * i},{LOSS[i] + j},{HELD[i] + j}" for j, name in enumerate(("char", "bpe")) for i in range(N)]
+    (tmp_path / "comparison.csv").write_text("tokenizer,step,train_loss,val_loss\n" + "\n".join(rows) + "\n")
+    assert [round(float(run.series["val/loss"].values[0]), 1) for run in read_runs(tmp_path)] == [2.2, 3.2]
+
+
+def test_words_of_german_logs(tmp_path: Path) -> None:
+    rows = "".join(f"{i + 1};{51 * i + 51};{LOSS[i]:.5f};{HELD[i]:.5f};1.0e-03\n".replace(".", ",", 2) for i in range(N))
+    run = run_of(tmp_path, "Durchlauf;Schritte;Fehler_Lern;Fehler_Prüf;Lernrate\n" + rows, "verlauf.csv")
+    assert told(run) == {"train/error": (N, "step", 2.0), "val/error": (N, "step", 2.2)}

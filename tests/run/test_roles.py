@@ -48,7 +48,8 @@ def test_the_batches_of_such_a_stem_are_of_training(tmp_path: Path) -> None:
     run = run_of(tmp_path, "\n".join(rows) + "\n", "train.log")
     assert run.series["val/loss"].values[-1] == pytest.approx(0.35)
     batches = run.series_named("zeta")
-    assert batches is not None and (batches.split, batches.quantity, len(batches)) == ("train", "loss", 24)
+    assert batches is not None
+    assert (batches.split, batches.quantity, len(batches)) == ("train", "loss", 24)
 
 
 def test_a_share_that_rises_as_the_loss_falls_is_a_score(tmp_path: Path) -> None:

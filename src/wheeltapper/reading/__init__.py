@@ -132,7 +132,8 @@ def has_result(readings: list[Reading]) -> bool:
     return not names or any(map(_RESULT.search, names))
 
 
-def _nameless(readings: list[Reading]) -> bool:
+def nameless(readings: list[Reading]) -> bool:
+    """Do the columns only go by their number?"""
     return all(p.name.startswith("column ") for r in readings for p in r.points)
 
 
@@ -157,10 +158,10 @@ _EVALUATES = re.compile(
 def _fuller(path: Path, head: Head, reader: ModuleType, readings: list[Reading]) -> list[Reading]:
     """What the reader got out of a text log; where it passes over evaluations that the reader of free text understands, both
     together: a script that prints its training rows as a known framework does may print its evaluations in a way of its own."""
-    free = importlib.import_module(f"{__name__}.generic_text").explain
-    own = getattr(reader, "explain", None)
-    if own is None or own is free or not _passes_over(head, own, free):
+    if not passes_over(head, reader):
         return readings
+    free = importlib.import_module(f"{__name__}.generic_text").explain
+    own = reader.explain
 
     def explain(body: str, line: int) -> Any:
         return own(body, line) or (free(body, line) if _evaluates(body) and len(body) <= LONGEST else None)
@@ -179,7 +180,12 @@ def _evaluates(line: str) -> bool:
     return _EVALUATES.search(line) is not None and _BAR.search(line) is None
 
 
-def _passes_over(head: Head, own: Callable[[str, int], Any], free: Callable[[str, int], Any]) -> bool:
+def passes_over(head: Head, reader: ModuleType) -> bool:
+    """Does the reader of a text log leave out evaluations that the reader of free text understands?"""
+    free = importlib.import_module(f"{__name__}.generic_text").explain
+    own: Callable[[str, int], Any] | None = getattr(reader, "explain", None)
+    if own is None or own is free:
+        return False
     passed = 0
     for n, line in enumerate(head.text.splitlines()[:-1]):
         row = free(line, n) if own(line, n) is None and _evaluates(line) else None
@@ -202,7 +208,7 @@ def readings_of(path: Path) -> list[Reading]:
     first: list[Reading] | None = None
     for _, reader in ranked(head):
         readings = read_with(reader, path)
-        if first is not None and has_curve(first) and _nameless(readings):
+        if first is not None and has_curve(first) and nameless(readings):
             continue  # columns by their number, of a table whose columns have names
         if suits(reader, readings, after_loose=first is not None and tells(first)):
             return _by_fold(path, _fuller(path, head, reader, readings))

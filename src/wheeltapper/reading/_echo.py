@@ -44,6 +44,10 @@ _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:
 _ON_LINE = re.compile(r"(?<![\w./-])([^\W\d][\w.-]*) ?= ?([^\s,;|=]+)")
 _MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
 _RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
+_OPEN_DICT = re.compile(r"^\{['\"][A-Za-z_][\w.-]*['\"]\s*:[^{}]*,\s*$")  # as pprint begins a dict that spans lines
+_CELLS = re.compile(r"^\s*[|│┃]\s*([A-Za-z_][\w.-]*)\s*[|│┃]\s*([^|│┃]*?)\s*[|│┃]\s*$")  # a row of a drawn table of settings
+_OWN_WORD = re.compile(r"^\W*[^\s{]{1,24}\s*[:=]?\s*(\{['\"][A-Za-z_].*\})\s*$")  # a dict behind a word of any language
+_KEYS = re.compile(r"['\"]([A-Za-z_][\w.-]*)['\"]\s*:(\s)")
 _CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
 _DEFAULT = re.compile(r"\s*\[default: .*\]\s*$")
 
@@ -119,6 +123,12 @@ class EchoScanner:
             if text == "}" or len(self._block) > MAX_BLOCK:
                 self._close()
             return
+        if self._mode == "dict" or (not self._mode and _OPEN_DICT.match(text)):
+            self._mode = "dict"
+            self._block.append((n, text))
+            if text.rstrip().endswith("}") or len(self._block) > MAX_BLOCK:
+                self._close()
+            return
         if self._mode == "options":
             if _OPTIONS_CLOSE.match(text):
                 self._close()
@@ -140,6 +150,9 @@ class EchoScanner:
             return
         if (" --" in body or ": {" in body or "={" in body or _MADE.search(body)) and self._whole_line(n, body, prefix.end):
             return
+        if self._mode in ("", "pairs") and (cells := _CELLS.match(body)):
+            self._extend("pairs", n, f"{' ' * cells.start(1)}{cells[1]} = {cells[2]}")
+            return
         logged = prefix.time is not None or prefix.level is not None
         if not logged and self._mode in ("", "pairs") and _YAMLISH.match(body):
             self._extend("pairs", n, body)
@@ -160,6 +173,11 @@ class EchoScanner:
                 self._close()
                 self._parse(found[1], n, begin + found.start(1), form)
                 return True
+        own = _OWN_WORD.match(body) if len(body) < MAX_LINE else None
+        if own and _steers(_KEYS.findall(own[1])):
+            self._close()
+            self._parse(own[1], n, begin + own.start(1), "namespace")
+            return True
         made = _MADE.search(body) if len(body) < MAX_LINE else None
         if made and _steers(_ON_LINE.findall(made[1])):
             self._close()
@@ -181,6 +199,8 @@ class EchoScanner:
         if mode in ("dotted", "options"):
             found = max((self._flat(block, pattern) for pattern in (_PAIR, _DOTTED)), key=len)
             self._keep(found, "\n".join(t for _, t in block))
+        elif mode == "dict":
+            self._parse("\n".join(t for _, t in block), block[0][0], 0, "namespace")
         elif mode == "json":
             self._parse("\n".join(t for _, t in block), block[0][0], 0, "json")
         elif mode == "pairs":

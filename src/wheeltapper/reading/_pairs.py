@@ -46,8 +46,8 @@ _MMENGINE = re.compile(
 )
 _TOTAL = re.compile(r"\s*(?:/|of|out of)\s*(?P<total>[\d,]*\d)")
 _PLACE = re.compile(
-    r"(?<![\w./])(?P<word>(?:global[ _]?)?step|iter(?:ation)?|iters|itr|it|num_updates"
-    r"|update|upd|up\.|gs|epoch|epo|ep\.?|(?:comm(?:unication)?[ _])?round|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
+    r"(?<![\w./])(?P<word>(?:global[ _]?)?steps?|iter(?:ation)?|iters|itr|it|num_updates"
+    r"|update|upd|up\.|gs|epoch|epo|ep\.?|(?:comm(?:unication)?[ _])?round|pass|batch(?:_idx)?|minibatch|训练次数|迭代次数|步数|轮次)"
     r"['\"]?\s*(?:[:=#]\s*)?[\[(]?\s*['\"]?(?P<value>[\d,]*\d(?:\.\d+)?)(?!\.?\w|%|\.\.)",
     re.IGNORECASE,
 )
@@ -66,11 +66,12 @@ _BARE = re.compile(
     r"|(?P<inner3>\d+)\s*/\s*(?P<per3>\d+)\s*, (?=[A-Za-z_ ]+[:=])"
     r"|\[(?P<step>\d+)\](?=\s+[A-Za-z][\w'@-]*(?: \w+)?:)"  # XGBoost, LightGBM: "[10]	valid_0's auc: 0.8"
     r"|(?P<step2>\d+):(?=\s+learn:)"  # CatBoost
-    r"|\[\s*(?P<inner4>\d+)\s*/\s*(?P<all4>\d+)\s*\](?=:?\s+[A-Za-z]\S*(?:\s?[:=])?\s+[-+]?\d))"  # "[100/2500] D 1.620 G 0.710"
+    r"|\[\s*(?P<inner4>\d+)\s*/\s*(?P<all4>\d+)\s*\](?=:?\s+[A-Za-z]\S*(?:\s?[:=])?\s+[-+]?\d)"  # "[100/2500] D 1.620 G 0.710"
+    r"|(?P<inner5>\d+)\s*/\s*(?P<all5>\d+)(?=\s+[A-Za-z]\S*\s+[-+]?\d+\.\d))"  # "10/400  ce 22.7165  lr 1.25e-03"
 )
 _BEHIND = re.compile(r"\s\[\s*(?P<images>\d+)\s*/\s*(?P<set>\d+)\]\s*$")
 _ESPNET = re.compile(r"(?P<epoch>\d+)epoch:(?P<split>train|valid):\d+-(?P<inner>\d+)batch:")
-_EPOCHS = ("ep", "轮次", "round", "comm")
+_EPOCHS = ("ep", "轮次", "round", "comm", "pass")
 _INNERS = ("batch", "minibatch")
 # A heading says of which split the numbers behind it are: "- Eval metrics: loss: 0.3 ; acc: 0.8", "[valid] loss=2.1".
 _HEADING = re.compile(
@@ -172,7 +173,7 @@ def _without_words(hit: re.Match[str]) -> list[Field]:
     roles: tuple[tuple[str, Role], ...] = (
         ("epoch", "epoch"), ("epochs", "total_epochs"), ("inner", "inner"), ("per", "per_epoch"),
         ("epoch2", "epoch"), ("inner2", "inner"), ("inner3", "inner"), ("per3", "per_epoch"),
-        ("step", "step"), ("step2", "step"), ("inner4", "inner"), ("all4", "bar_total"),
+        ("step", "step"), ("step2", "step"), ("inner4", "inner"), ("all4", "bar_total"), ("inner5", "inner"), ("all5", "bar_total"),
     )  # fmt: skip
     return [field_of(hit, group, role, role) for group, role in roles if hit[group]]
 

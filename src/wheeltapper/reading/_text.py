@@ -176,7 +176,7 @@ _US_DATE = r"\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d+)?"
 _LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE|SUCCESS)"
 _TOKEN = re.compile(
     r"[ \t]*(?:"
-    r"\[default(?P<r1>\d+)\]:|\[[Rr]ank[ :]?(?P<r2>\d+)\]:?|\[\d+,(?P<r3>\d+)\]<std\w+>:"
+    r"\[default(?P<r1>\d+)\]:|\[(?i:rank)[ :]?(?P<r2>\d+)\]:?|\[\d+,(?P<r3>\d+)\]<std\w+>:"
     r"|\(\w+ pid=\d+(?:, ip=[\d.]+)?\)"
     rf"|\[?(?P<time>{_DATE}|{_US_DATE})(?:\s+(?P<name1>[\w.]+)\]:?|\])?"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \d\d? [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d"  # RecBole

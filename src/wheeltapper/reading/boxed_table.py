@@ -25,6 +25,7 @@ from wheeltapper.reading._pairs import place_of
 from wheeltapper.reading._place import Anchors
 from wheeltapper.reading._table import Stated, TableBuilder
 from wheeltapper.reading._text import drawn, head_text, number
+from wheeltapper.reading.drawn_table import SETTINGS
 from wheeltapper.reading.record import Reading
 
 _PLACES = ("epoch", "step")
@@ -39,8 +40,15 @@ _SNIFF = re.compile(
 
 
 def sniff(head: Head) -> float:
-    boxes = sum(1 for _ in zip(_SNIFF.finditer(drawn(head_text(head))), range(2), strict=False))
+    found = (box for box in _SNIFF.finditer(drawn(head_text(head))) if not _of_settings(box[0]))
+    boxes = sum(1 for _ in zip(found, range(2), strict=False))
     return (0.0, 0.4, 0.8)[boxes]
+
+
+def _of_settings(box: str) -> bool:
+    """ "| setting | value |" above the rows: a configuration, printed once."""
+    first = next((cell for line in box.split("\n") if (cell := _CELL.match(line))), None)
+    return first is not None and SETTINGS.match(f"{first['key'].strip()}|{first['value'].strip()}") is not None
 
 
 def read(path: Path) -> list[Reading]:

@@ -36,6 +36,7 @@ _TABLE = re.compile(
     r"(?i)^\s*\|\s*(?:hyper-?)?(?:settings?|param(?:eter)?s?|options?|arguments?|args?|keys?|knobs?|config\w*|name)\s*\|\s*(?:values?|used|set to|this run)\s*\|"
 )
 _RULE = re.compile(r"^[\s|:-]+$")
+_LAUNCH = re.compile(r"^\s*(?:\$ )?((?:[A-Z_]+=\S+ +)*(?:python[\d.]*|torchrun|accelerate launch|deepspeed) \S.*? --?[A-Za-z].*[^\\])$")
 
 
 def sniff(head: Head) -> float:
@@ -65,9 +66,18 @@ def _settings(text: str, file: str) -> ConfigTree | None:
         inside = _TABLE.match(line) is not None or (inside and line.lstrip().startswith("|"))
         rows.append(line if inside and not _TABLE.match(line) and not _RULE.match(line) else " " * len(line))
     if not any(map(str.strip, rows)):
-        return None
+        return _command(text, file)
     tree = parse_text("\n".join(rows), file, "keyvalue")
     return replace(tree, text=text, kind="table in a document") if len(tree) else None
+
+
+def _command(text: str, file: str) -> ConfigTree | None:
+    """The one command line with options that a document gives; of several, which one ran is not known."""
+    lines = [(n, hit) for n, line in enumerate(text.split("\n"), 1) if (hit := _LAUNCH.match(line))]
+    if len({hit[1] for _, hit in lines}) != 1:
+        return None
+    tree = parse_text(lines[0][1][1], file, "argv", first_line=lines[0][0])
+    return replace(tree, kind="command in a document") if len(tree) > LEAST else None
 
 
 def _placed(reading: Reading) -> Reading:

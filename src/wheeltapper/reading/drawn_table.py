@@ -32,6 +32,9 @@ LEAST = 3  # rows that make a table
 SEEN = 1200  # lines by which a file is judged
 _OTHERS = {".json", ".jsonl", ".yaml", ".yml", ".py", ".sh", ".csv", ".tsv", ".toml", ".xml", ".html"}
 _RULE = re.compile(r"^[\s|+:=*-]{3,}$")
+SETTINGS = re.compile(
+    r"(?i)(?:hyper-?)?(?:settings?|param(?:eter)?s?|options?|arguments?|args?|keys?|config\w*|name|field|flag)\|(?:values?|set to)$"
+)
 _GAP = re.compile(r"\s{2,}|\t")
 _CLOCKS = {*STEP, *EPOCH, *ODD_STEP, *ODD_EPOCH, "e"}
 _RESULT = re.compile(r"(?i)loss|acc|err|score|reward|return|ppl|f1|auc|iou|dice|psnr|map|mse|mae|bleu|wer|\blr\b")
@@ -142,6 +145,8 @@ class _Table:
 
     def _is_header(self, cells: Cells) -> bool:
         said = [cell for cell in cells if cell]
+        if len(said) == 2 and SETTINGS.match("|".join(said)):  # a configuration, printed as a table
+            return False
         return len(said) >= 2 and len(said) >= len(cells) - 1 and all(looks_like_name(c) and len(c) < 40 for c in said)
 
     def _row(self, cells: Cells) -> list[tuple[str, str]]:

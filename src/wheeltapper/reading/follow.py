@@ -16,7 +16,18 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from wheeltapper.reading import HEAD_BYTES, Head, ranked, read_with, readings_of, suits, tells
+from wheeltapper.reading import (
+    HEAD_BYTES,
+    Head,
+    has_curve,
+    nameless,
+    passes_over,
+    ranked,
+    read_with,
+    readings_of,
+    suits,
+    tells,
+)
 from wheeltapper.reading._tail import Tail
 from wheeltapper.reading.record import Note, Reading
 
@@ -103,22 +114,25 @@ class Follower:
         known = _File(now, [], head, tried=now.size)
         if resumable(head):
             loose = False  # a reader of free text found words, and no curve
+            named = False  # a table whose columns have names was found
             for _, reader in ranked(Head(path, now.size, head)):
                 if not takes_tail(reader):
                     glance = getattr(reader, "glance", None)
                     found = glance(path) if glance else read_with(reader, path)
-                    if tells(found) and (glance or suits(reader, found, after_loose=loose)):
+                    if tells(found) and (glance or suits(reader, found, after_loose=loose)) and not (named and nameless(found)):
                         known.readings = found
                         return known
-                    loose = loose or tells(found)
+                    loose, named = loose or tells(found), named or has_curve(found)
                     continue
                 tail = Tail()
                 found = read_with(reader, path, tail)
                 if suits(reader, found, after_loose=loose):
+                    if passes_over(Head(path, now.size, head), reader):
+                        break  # two readers together: read over at every look
                     known.readings, known.reader, known.tail = found, reader, tail
                     self._mark(path, known, now)
                     return known
-                loose = loose or tells(found)
+                loose, named = loose or tells(found), named or has_curve(found)
         known.readings = readings_of(path)
         return known
 
@@ -149,8 +163,9 @@ class Follower:
         with path.open("rb", buffering=0) as file:
             file.seek(len(known.head))
             known.head += file.read(HEAD_BYTES - len(known.head))
-        first = next(ranked(Head(path, now.size, known.head)), None)
-        return first is None or first[1] is not known.reader
+        head = Head(path, now.size, known.head)
+        first = next(ranked(head), None)
+        return first is None or first[1] is not known.reader or passes_over(head, first[1])
 
     def _mark(self, path: Path, known: _File, now: Signature) -> None:
         known.signature, known.seen = now, now.size

@@ -21,7 +21,7 @@ from wheeltapper.run.roles import inferred
 
 _BARE: dict[str, Split | None] = {
     "train": "train", "training": "train", "learn": "train", "valid": "val", "val": "val", "validation": "val",
-    "test": "test", "eval": "val", "dev": "val", "total": None,
+    "test": "test", "eval": "val", "dev": "val", "total": None, "fit": "train", "heldout": "val", "holdout": "val", "held-out": "val",
 }  # fmt: skip
 _OF_AGENTS = {"return", "policy_loss", "entropy", "episode_length", "explained_variance", "clip_fraction", "q_value"}
 _VALUE_LOSS = re.compile(r"(?i)(^|[/_ ])v[_ ]?loss$")
@@ -115,6 +115,12 @@ def _bare_splits(points: Sequence[Points], found: list[Meaning]) -> list[Meaning
         mates = [m for p, m in zip(points, found, strict=True) if p.file == points[i].file]
         split = _BARE[points[i].name.strip().lower()]
         named = any(m.quantity == "loss" and m.part is None and m.split != split for m in mates)
+        # "loss: 1.47, val_loss: 1.31, Train: 0.42, Val: 0.41": where the loss is told by its name, these are scores.
+        splits = {_BARE[points[j].name.strip().lower()] for j in bare if points[j].file == points[i].file}
+        if any(m.quantity == "loss" and m.part is None and m.split in splits for m in mates):
+            if _is_share(points[i]):
+                out[i] = replace(meaning_of("accuracy", split, points[i].unit), quantity="score", split=split)
+            continue
         several = len({points[j].name.lower() for j in bare if points[j].file == points[i].file}) > 1
         if not named and not several:
             continue
@@ -123,6 +129,11 @@ def _bare_splits(points: Sequence[Points], found: list[Meaning]) -> list[Meaning
         if not loss:
             out[i] = replace(out[i], quantity="score", split=split)
     return out
+
+
+def _is_share(p: Points) -> bool:
+    x = p.values[np.isfinite(p.values)]
+    return len(x) > 0 and float(x.min()) >= 0 and float(x.max()) <= 1.0
 
 
 def _rises(p: Points) -> bool:

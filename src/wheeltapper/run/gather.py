@@ -47,6 +47,7 @@ NOT_FOR_US = {
     "tokenizer_config.json", "generation_config.json", "MANIFEST.csv",
 }  # fmt: skip
 
+SETTINGS_FOLDERS = {"config", "configs", "conf", "cfg", "cfgs", "settings", "hparams", "params", "options", "yaml", "yamls"}
 TRACKER_LOG = re.compile(r"debug(-\w+)?(\.\d+)?\.log$|requirements\.txt$|wandb-metadata\.json$")
 
 _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
@@ -214,6 +215,7 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
                 for r in groups[above]
             ]
             extra += _saved_below(home, readings, groups, measured)
+            extra += _settings_below(home, groups, measured)
             label = home.name or str(home)
             near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
             apart = _apart(readings)
@@ -265,6 +267,15 @@ def _saved_below(
     below = [g for g in groups if g not in measured and home in g.parents] if named else []
     files = [r for folder in below for r in groups[folder] if r.checkpoints]
     return [r for r in files if os.path.relpath(r.file, home) in named]
+
+
+def _settings_below(home: Path, groups: dict[Path, list[Reading]], measured: dict[Path, list[Reading]]) -> list[Reading]:
+    """The one configuration in a folder of configurations beside the log: of several, which one ran is not known."""
+    if any(home in other.parents for other in measured):
+        return []
+    below = [g for g in groups if g.parent == home and g.name.lower() in SETTINGS_FOLDERS]
+    found = [r for folder in below for r in groups[folder] if r.configs and not r.points]
+    return found if len(found) == 1 else []
 
 
 def _within(folder: Path, top: Path) -> bool:

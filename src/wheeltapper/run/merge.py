@@ -26,7 +26,8 @@ from wheeltapper.run.model import Run, Segment, Series, Split, repeated, same_va
 from wheeltapper.run.names import Meaning, canonical
 from wheeltapper.run.scale import same_scale
 
-FEW = 8  # times as many rows that another spelling has: then this one is a remark
+REMARKS = 2  # rows that may be remarks, where another spelling has FEW times as many
+FEW = 8
 REDRAWN = 4  # rows of one position on one line, on average, that only a bar writes
 
 
@@ -363,9 +364,9 @@ def _disagree(stories: list[list[Points]]) -> bool:
 
 
 def _fuller(keys: list[Any], spellings: dict[Any, list[Points]]) -> list[Any]:
-    """The spellings that have many rows: "Val loss: 0.31" at the end of a training is no curve beside its val_loss."""
+    """The spellings without remarks: "Val loss: 0.31" at the end of a training is no curve beside its val_loss."""
     rows = {key: sum(len(p.at) for p in spellings[key]) for key in keys}
-    return [key for key in keys if FEW * rows[key] >= max(rows.values())]
+    return [key for key in keys if rows[key] > REMARKS or FEW * rows[key] >= max(rows.values())]
 
 
 def _plainest(keys: list[tuple[str, str | None, str]]) -> tuple[str, str | None, str]:

@@ -97,6 +97,7 @@ _LOSS_NAMES = re.compile(
     r"log_?loss|kl_?div_?loss|giou|diou|ciou|triplet|info_?nce|contrastive|elbo|recon(struction)?)(_\w{1,12})?$|"
     r"^((cycle|idt|identity)(_[ab])?|[gz]_l1)$"  # CycleGAN, pix2pix, BicycleGAN
 )
+_OWN_LOSS = re.compile(r"(?:bce|ce|xent|nce|ctc|hinge|huber|focal|cross_?entropy)$")
 # A part of the model or of a box before the name of its loss: "CenterRegL1", "WHL1", "HeatmapFocal" (GluonCV's CenterNet).
 _LOSS_TAIL = re.compile(r"(?:[a-z]|^WH|^XY)(?:Smooth)?L[12]$|[a-z](?:Focal|CrossEntropy|Huber|Hinge|BCE)$")
 _ACCURACY_TAIL = re.compile(r"^[A-Z]+Acc$")  # "RCNNAcc": of one head, on training batches
@@ -217,7 +218,7 @@ def _is_record(words: list[str]) -> bool:
 def _is_result(words: list[str]) -> bool:
     """A loss or a score by its whole name: "loss", "acc", "val_loss" without its split."""
     known = _BY_ALIAS.get("_".join(words))
-    return known.better in ("up", "down") if known else words[-1] == "loss"
+    return known.better in ("up", "down") if known else words[-1] == "loss" or _OWN_LOSS.match("_".join(words)) is not None
 
 
 def _ends_as_result(words: list[str]) -> bool:
@@ -272,6 +273,8 @@ def _look_up(words: list[str], split: Split | None, unit: str | None, window: Wi
                 continue  # "batch-generator" is a timer of Megatron's
             if chunk == "map" and start > 0 and any(word in {"iou", "dice", "acc", "mae", "mse"} for word in words):
                 continue  # "iou_shrink_map": the score of a map, not the mean of average precisions
+            if chunk == "l2" and len(words) > size:
+                continue  # "range_l2": of the second layer
             if chunk == "return" and {"code", "status", "value"} & set(words):
                 continue  # of a program
             if chunk == "score" and not _OF_EPISODES.issuperset(words):

@@ -150,7 +150,10 @@ def _sums(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     for members in rows.values():
         totals = [i for i in members if _whole_loss(found[i]) or words_of(points[i].name)[-1] in TOTALS]
         parts = [i for i in members if _unknown(found[i]) and i not in totals and _measures(points[i].values)]
-        if len(totals) == 1 and 2 <= len(parts) <= MOST_PARTS and _adds_up(points, totals[0], parts):
+        if len(totals) != 1 or not 2 <= len(parts) <= MOST_PARTS:
+            continue
+        parts = _needed(points, totals[0], parts)
+        if len(parts) > 1:
             for i in (*totals, *parts):
                 part = None if i in totals else "_".join(words_of(points[i].name.rpartition("/")[2]))
                 if _unknown(found[i]):
@@ -160,6 +163,18 @@ def _sums(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
 
 def _whole_loss(m: Meaning) -> bool:
     return m.quantity == "loss" and m.part is None
+
+
+def _needed(points: Sequence[Points], total: int, parts: list[int]) -> list[int]:
+    """The parts without which the total would not add up; none where it does not with all of them. A rate that hardly moves
+    fits into any sum."""
+    if not _adds_up(points, total, parts):
+        return []
+    for i in parts:
+        fewer = [j for j in parts if j != i]
+        if len(fewer) > 1 and _adds_up(points, total, fewer):
+            return _needed(points, total, fewer)
+    return parts
 
 
 def _adds_up(points: Sequence[Points], total: int, parts: list[int]) -> bool:

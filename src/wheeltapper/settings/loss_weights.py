@@ -22,7 +22,7 @@ LEAST = 2
 MOST = 40  # more are weights of classes or samples
 _OF_LOSSES = word_set("loss task term terms objective objectives head tasks")
 _OF_OTHERS = word_set("class classes sample label pos positive negative init initial model layer ema pretrained path file decay lr")
-_NO_TERM = word_set("max min start end warmup n size lr scale")
+_NO_TERM = word_set("entropy value policy critic actor clip max min start end warmup n size lr scale")
 
 
 def loss_weights(view: View, found: Found) -> None:

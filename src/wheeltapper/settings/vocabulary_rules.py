@@ -18,7 +18,7 @@ optimizer.lr_g - lr generator + opt net g
 optimizer.lr_g - g lr + opt net
 optimizer.lr_base - blr
 optimizer.lr - lr local/client ? fed
-optimizer.lr - rate @ train training opt optim ! decay drop dropout warmup ema sample sampling frame mask growth learning
+optimizer.lr - rate + start base peak max @ train training opt optim ! decay drop dropout warmup ema sample sampling frame mask growth learning
 optimizer.auto_scale - scale/scaled/scaling lr auto/linear + by batch world device
 optimizer.auto_scale - scale/scaling/scaled lr + linear rule enable enabled
 optimizer.weight_decay - wd + opt adam adamw sgd value l2 coef rate ! end start head bias norm embed emb discriminator d
@@ -50,6 +50,8 @@ schedule.gamma - coef/rate/ratio lr decay + sched ! weight layer wd
 schedule.gamma - coef sched + decay lr reduce plateau ! warmup min max end start
 schedule.gamma - gamma ? sched ! rl focal
 schedule.step_size unknown size step sched/lr + decay
+schedule.step_size unknown decay interval @ sched
+schedule.gamma - decay coef @ sched ! lr wd weight
 schedule.step_size * decay interval lr + sched
 schedule.t_max * t max + sched cosine annealing
 schedule.t_max * t 0 @ sched cosine annealing restart lr

@@ -15,16 +15,19 @@ LONGEST = 120  # a longer name is data, not a setting
 _SAME = """
 n: num nb number count cnt nr
 step: steps iter iters iteration iterations update updates its itr niter nsteps niters
-epoch: epochs nepochs nepoch epoches
+epoch: epochs nepochs nepoch epoches passes epochen durchlaeufe durchlaufe epoques
 ratio: fraction frac pct percent percentage proportion portion
 sample: samples example examples instances items rows utts utt utterances utterance sentences sents
-lr: learningrate lrate
+lr: learningrate lrate lernrate
 grad: gradient gradients grads
 clip: clipping clipped clipper
 accum: accumulation accumulate accumulated accumulating accumulates
-opt: optimizer optim optimiser optimizers optims solver
+opt: optimizer optim optimiser optimizers optims solver optimisation optimization
 sched: scheduler schedule schedulers scheduling
-dropout: dropouts droprate
+dropout: dropouts droprate ausfall
+seed: saat graine semilla
+wd: gewichtsabfall
+batch: stapel stapelgroesse
 prob: probability probs probabilities
 coef: coefficient coeff coeffs coefs weight weights lambda lam lamda lmbda multiplier factor
 temperature: temp temper temps
@@ -90,6 +93,8 @@ bs: batch
 bsz: batch
 label smoothing: labelsmooth
 adam w: adamw
+pas apprentissage: lr
+taux apprentissage: lr
 start learning: learningstarts
 l 2: l2
 l 1: l1

@@ -9,7 +9,7 @@ from wheeltapper.settings.dialects.schema import View, unresolved
 from wheeltapper.settings.tree import Leaf
 
 EVAL = re.compile(r"^(?:val|valid|validation|eval|evaluation|test|inference|sampl\w*|generation|teacher)$")
-SIDE = re.compile(r"discriminator|critic|optim_d|net_?d$|network_d|_d$|wandb|logger$|slurm|submitit|teacher|distill")
+SIDE = re.compile(r"discriminator|critic|optim_d|net_?d$|network_d|_d$|wandb|logger$|slurm|submitit|teacher|distill|observer|quant")
 _HOME = re.compile(r"^(?:train\w*|optim\w*|solver|hparams|hyper\w*|args|opt|cfg|config|model|data\w*|trainer)$")
 
 
