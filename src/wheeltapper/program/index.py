@@ -18,10 +18,10 @@ QUIET_DECORATORS = {
     "lru_cache", "cache", "cached_property", "wraps", "setter", "overload", "override", "final", "total_ordering", "compile", "jit",
 }  # fmt: skip
 MAY_TRAIN = re.compile(
-    r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\("
+    r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\(|(?:lgb|xgb|xgboost|lightgbm)\.train\(|value_and_grad|_grad\("
 )  # cheap; objects.trains decides
 MAY_TRAIN_BY_NAME = re.compile(
-    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$"
+    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$"
 )
 # A script without any of these (layers of a model, reading of pictures) is not followed: it is then code that cannot be seen,
 # into which a value goes as it goes into a library. The names in it count as mentioned.

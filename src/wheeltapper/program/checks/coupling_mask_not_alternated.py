@@ -59,4 +59,4 @@ def _mask_of(code: Code, layer: Val) -> str | None:
 
 
 def _permutes(code: Code) -> bool:
-    return code.calls_any("flip", "permute", "randperm", "roll") or any("ermut" in name for name in code.program.classes)
+    return code.calls_any("flip", "permute", "roll") or any("ermut" in name for name in code.program.classes)
