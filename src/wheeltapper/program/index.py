@@ -10,7 +10,7 @@ from functools import cache
 
 from wheeltapper.program import vocabulary as words
 from wheeltapper.program.outline import DOTTED, OF_CONFIG, Outline, outline_of, texts_of
-from wheeltapper.program.program import Func, Program, Rest, dotted_name
+from wheeltapper.program.program import Func, Program, Rest, callee, dotted_name
 from wheeltapper.program.scripts import Launch, Script, Sources
 
 QUIET_DECORATORS = {
@@ -110,6 +110,8 @@ def _may_enter(script: Script, common: int) -> bool:
 
 def _does(statement: ast.stmt) -> bool:
     """A statement at the top of a script that calls something for what it does."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        return _trains(callee(statement.value))  # history = model.fit(...)
     return any(isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) for n in ast.walk(statement)) or (
         isinstance(statement, ast.For | ast.While)
     )
