@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 from faults import FAULTS
+from many_faults import FAULTS as MANY
 from reading_text import findings_of, ids
 from twins import TWINS
 from unseen_faults import FAULTS as UNSEEN
@@ -353,7 +354,7 @@ BY_CASES = {
 
 
 def test_every_check_has_a_case_and_a_near_miss() -> None:
-    by_faults = {id for faults in (FAULTS, UNSEEN) for _, ids, _, _ in faults for id in ids.split()}
+    by_faults = {id for faults in (FAULTS, UNSEEN, MANY) for _, ids, _, _ in faults for id in ids.split()}
     assert set(checks()) <= set(CASES) | BY_CASES | by_faults | RARE | set(TWINS)
 
 

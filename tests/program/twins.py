@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from more_twins import MORE
+
 HEAD = """
 import torch
 import torch.nn as nn
@@ -310,3 +312,4 @@ TWINS: dict[str, tuple[str, str, str]] = {
     ),
     "adversarial-labels": (GAN, "fooled = -judge(made).mean()", "fooled = judge(made).mean()"),
 }
+TWINS.update(MORE)

@@ -83,7 +83,11 @@ def _handed_on(code: Code, part: Part, func: Func) -> Horizon | None:
     if rule is None or not isinstance(rule.horizon, ast.Name) or rule.horizon.id not in targets[0].params:
         return None
     node = argument(call, rule.horizon.id, targets[0].params.index(rule.horizon.id))
-    counter = argument(call, rule.counter, targets[0].params.index(rule.counter)) if rule.counter in targets[0].params else None
+    counter = (
+        argument(call, rule.counter, targets[0].params.index(rule.counter))
+        if rule.counter in targets[0].params
+        else None
+    )
     same = isinstance(counter, ast.Name) and counter.id == func.params[0]
     return Horizon(part, node, code.values.factors(node)) if node is not None and same else None
 

@@ -10,7 +10,7 @@ from functools import cache
 
 from wheeltapper.program import vocabulary as words
 from wheeltapper.program.outline import DOTTED, OF_CONFIG, Outline, outline_of, texts_of
-from wheeltapper.program.program import Func, Program, Rest, dotted_name
+from wheeltapper.program.program import Func, Program, Rest, callee, dotted_name
 from wheeltapper.program.scripts import Launch, Script, Sources
 
 QUIET_DECORATORS = {
@@ -18,10 +18,10 @@ QUIET_DECORATORS = {
     "lru_cache", "cache", "cached_property", "wraps", "setter", "overload", "override", "final", "total_ordering", "compile", "jit",
 }  # fmt: skip
 MAY_TRAIN = re.compile(
-    r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\("
+    r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\(|(?:lgb|xgb|xgboost|lightgbm)\.train\(|value_and_grad|_grad\("
 )  # cheap; objects.trains decides
 MAY_TRAIN_BY_NAME = re.compile(
-    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$"
+    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$"
 )
 # A script without any of these (layers of a model, reading of pictures) is not followed: it is then code that cannot be seen,
 # into which a value goes as it goes into a library. The names in it count as mentioned.
@@ -110,6 +110,8 @@ def _may_enter(script: Script, common: int) -> bool:
 
 def _does(statement: ast.stmt) -> bool:
     """A statement at the top of a script that calls something for what it does."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        return _trains(callee(statement.value))  # history = model.fit(...)
     return any(isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) for n in ast.walk(statement)) or (
         isinstance(statement, ast.For | ast.While)
     )

@@ -24,7 +24,9 @@ def unread_names(code: Code, *, pairs: bool = False) -> Iterator[tuple[str, ast.
             continue
         exported = isinstance(body, ast.Module) and any(s is not code.program.entry for s in code.program.scripts)
         for node in nodes if not exported else ():
-            if isinstance(node, ast.Assign) and (not isinstance(body, ast.Module) or code.program.func_of.get(node) is None):
+            if isinstance(node, ast.Assign) and (
+                not isinstance(body, ast.Module) or code.program.func_of.get(node) is None
+            ):
                 for name in _names(node.targets[0], pairs):
                     if name not in read | shared and not name.startswith("_"):
                         yield name, node

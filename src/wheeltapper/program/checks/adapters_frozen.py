@@ -47,13 +47,20 @@ def check(code: Code) -> Iterator[Finding]:
             found = _frozen(loop)
             after = found is not None and _after_adapters(code, loop)
             if found is not None and after:
-                yield code.finding(ID, "The loop turns off the gradients of the adapters, which are all there is to train.", found, loop)
+                yield code.finding(
+                    ID,
+                    "The loop turns off the gradients of the adapters, which are all there is to train.",
+                    found,
+                    loop,
+                )
                 return
 
 
 def _after_adapters(code: Code, loop: ast.For) -> bool:
     made = [c for name in ("get_peft_model", "add_adapter") for c in code.program.calls.get(name, [])]
-    return not made or any(c.lineno < loop.lineno for c in made if code.program.script_of[c] is code.program.script_of[loop])
+    return not made or any(
+        c.lineno < loop.lineno for c in made if code.program.script_of[c] is code.program.script_of[loop]
+    )
 
 
 def _texts(node: ast.AST) -> list[str]:
@@ -77,5 +84,5 @@ def _frozen(loop: ast.For) -> ast.AST | None:
 
 
 def _turns(node: ast.AST, *, on: bool, deep: list[ast.stmt] | None = None) -> bool:
-    text = "\n".join(ast.unparse(s) for s in (deep if deep is not None else [node]))  # type: ignore[list-item]
+    text = "\n".join(ast.unparse(s) for s in (deep if deep is not None else [node]))
     return f"requires_grad = {on}" in text or f"requires_grad_({on})" in text or (on and "requires_grad_()" in text)

@@ -64,7 +64,10 @@ def _by_keras(code: Code) -> Iterator[Finding]:
     for call in story.named("setattr"):
         if call.args[1].data != "trainable" or call.args[2].data is not False or call.guards:
             continue
-        again = any(c.order > call.order and c.args[1].data == "trainable" and c.args[2].data is not False for c in story.named("setattr"))
+        again = any(
+            c.order > call.order and c.args[1].data == "trainable" and c.args[2].data is not False
+            for c in story.named("setattr")
+        )
         if any(call.args[0] is m for m in fitted) and not again:
             yield code.seen(ID, "The whole model is set not to be trained, and then fitted.", call)
             return

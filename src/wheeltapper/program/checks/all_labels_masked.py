@@ -48,4 +48,9 @@ def _masked(value: Val, depth: int = 0) -> bool:
         return _masked(value.args[0], depth + 1)
     if value.op == "call" and value.name in ("full_like", "full"):
         return any(number(a) == -100 for a in (*value.args[1:], *value.kwargs.values()))
-    return value.op == "call" and value.name in ("tensor", "LongTensor") and bool(value.args) and _masked(value.args[0], depth + 1)
+    return (
+        value.op == "call"
+        and value.name in ("tensor", "LongTensor")
+        and bool(value.args)
+        and _masked(value.args[0], depth + 1)
+    )

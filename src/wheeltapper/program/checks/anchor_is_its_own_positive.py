@@ -42,7 +42,9 @@ def check(code: Code) -> Iterator[Finding]:
             if least[0] is None or least[1] is None:
                 continue
             parts = list(made_of(least[0]))
-            own = [v for v in parts if v.op == "call" and v.name == "cdist" and len(v.args) > 1 and v.args[0] is v.args[1]]
+            own = [
+                v for v in parts if v.op == "call" and v.name == "cdist" and len(v.args) > 1 and v.args[0] is v.args[1]
+            ]
             if own and not any(v.op == "call" and v.name in TAKES_OUT for v in parts):
                 text = "The positive is the nearest of the same identity, which is the anchor itself, at a distance of zero."
                 yield code.seen(ID, text, least[0], value)

@@ -33,11 +33,15 @@ DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
-    acted = [v for c in story.named("step") for a in c.args[1:] for v in made_of(a) if v.op == "call" and v.name == "sample"]
+    acted = [
+        v for c in story.named("step") for a in c.args[1:] for v in made_of(a) if v.op == "call" and v.name == "sample"
+    ]
     for call in story.named("log_prob"):
         drawn = plain(call.args[1]) if len(call.args) > 1 else None
         if drawn is None or drawn.op != "call" or drawn.name != "sample" or any(v is drawn for v in acted):
             continue
         if any(v.args and drawn.args and v.args[0] is drawn.args[0] for v in acted):
-            yield code.seen(ID, "The log-probability is of a new sample, not of the action that was taken.", call, drawn)
+            yield code.seen(
+                ID, "The log-probability is of a new sample, not of the action that was taken.", call, drawn
+            )
             return

@@ -38,14 +38,32 @@ def check(code: Code) -> Iterator[Finding]:
         return
     loops = {id(t) for c, _ in story.backwards for t in c.loops[:1]}
     in_loss = {v.order for c in story.applications for v in [c] if story.in_training(c)}
-    judged = [c for c in story.applications if c.no_grad and c.order in story.scored and c.order not in in_loss and len(c.loops) > 1]
-    judged = [c for c in judged if id(c.loops[0]) in loops and c.args[0].op in ("call", "obj") and not _follows(code, c.args[0])]
+    judged = [
+        c
+        for c in story.applications
+        if c.no_grad and c.order in story.scored and c.order not in in_loss and len(c.loops) > 1
+    ]
+    judged = [
+        c
+        for c in judged
+        if id(c.loops[0]) in loops and c.args[0].op in ("call", "obj") and not _follows(code, c.args[0])
+    ]
     if judged:
-        yield code.seen(ID, "The network that is evaluated is not the one that is trained.", judged[0], grade="suspected")
+        yield code.seen(
+            ID, "The network that is evaluated is not the one that is trained.", judged[0], grade="suspected"
+        )
 
 
 def _follows(code: Code, network: Val) -> bool:
     """A copy or an average of a trained network, or one that takes over its weights."""
-    if code.story.is_trained(network) or "@copy" in network.fields or "@copied" in network.fields or network.name in ("AveragedModel", "deepcopy", "EMA"):
+    if (
+        code.story.is_trained(network)
+        or "@copy" in network.fields
+        or "@copied" in network.fields
+        or network.name in ("AveragedModel", "deepcopy", "EMA")
+    ):
         return True
-    return any(c.loops and c.args and c.args[0] is network for c in code.story.named("load_state_dict", "update", "update_parameters", "copy_"))
+    return any(
+        c.loops and c.args and c.args[0] is network
+        for c in code.story.named("load_state_dict", "update", "update_parameters", "copy_")
+    )

@@ -42,26 +42,40 @@ def check(code: Code) -> Iterator[Finding]:
         product = _product(call.args[0])
         if product is None:
             continue
-        between = [v for v in made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p or _ends(v))]  # type: ignore[misc]
+        between = list(made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p or _ends(v)))  # type: ignore[misc]
         sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=_ends)]
         if any(_scales(v) for v in (*between, *sides) if v is not product):
             continue
-        yield code.seen(ID, "The scores of attention are not divided by the square root of the width.", product, call, grade="suspected")
+        yield code.seen(
+            ID,
+            "The scores of attention are not divided by the square root of the width.",
+            product,
+            call,
+            grade="suspected",
+        )
         return
 
 
 def _product(value: Val) -> Val | None:
     for one in made_of(value, deep=False, stop=lambda v: v.op == "net"):
-        if (one.op == "bin" and one.name == "MatMult") or (one.op == "call" and one.name in ("matmul", "bmm", "einsum")):
+        if (one.op == "bin" and one.name == "MatMult") or (
+            one.op == "call" and one.name in ("matmul", "bmm", "einsum")
+        ):
             return one
     return None
 
 
 def _ends(value: Val) -> bool:
-    return value.op == "net" or (value.op == "attr" and value.name == "shape") or (value.op == "call" and value.name == "size")
+    return (
+        value.op == "net"
+        or (value.op == "attr" and value.name == "shape")
+        or (value.op == "call" and value.name == "size")
+    )
 
 
 def _scales(value: Val) -> bool:
     if value.op == "bin":
         return value.name in ("Div", "Mult")
-    return (value.op == "call" and value.name in NORMS | {"mul", "div", "mul_", "div_"}) or (value.op == "net" and value.args[0].name in NORMS)
+    return (value.op == "call" and value.name in NORMS | {"mul", "div", "mul_", "div_"}) or (
+        value.op == "net" and value.args[0].name in NORMS
+    )

@@ -49,7 +49,14 @@ def check(code: Code) -> Iterator[Finding]:
                     ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call
                 )
                 return
-        switch = next((k for k in ("augment", "augmentation", "aug", "random_flip", "flip") if (v := source.kwargs.get(k)) is not None and v.data is True), None)
+        switch = next(
+            (
+                k
+                for k in ("augment", "augmentation", "aug", "random_flip", "flip")
+                if (v := source.kwargs.get(k)) is not None and v.data is True
+            ),
+            None,
+        )
         if switch is not None and source.op in ("call", "obj"):
             yield code.seen(ID, f"The data of the evaluation is read with {switch}=True.", source, call)
             return

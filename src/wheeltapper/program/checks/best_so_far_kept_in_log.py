@@ -47,7 +47,12 @@ def check(code: Code) -> Iterator[Finding]:
     for node in nodes_of(code.program, ast.Assign):
         assert isinstance(node, ast.Assign)
         name = dotted_name(node.targets[0]) if len(node.targets) == 1 else ""
-        if not name or RATE.search(ast.unparse(node.targets[0])) or not _keeps_the_best(node.value, name) or not _in_a_loop(code, node):
+        if (
+            not name
+            or RATE.search(ast.unparse(node.targets[0]))
+            or not _keeps_the_best(node.value, name)
+            or not _in_a_loop(code, node)
+        ):
             continue
         new = {n for n in _names(node.value) if n.split(".")[0] != name.split(".")[0]} - EXTREMES
         home = code.program.func_of.get(node) if isinstance(code.program.func_of, dict) else None

@@ -48,7 +48,9 @@ def check(code: Code) -> Iterator[Finding]:
         decoding = [v for v in attends if not _is_encoder_of_other(v, found[1])]
         turned = next((m for v in decoding if (m := _hides_the_past(v)) is not None), None)
         if turned is not None:
-            yield code.seen(ID, "The causal mask is the wrong way round: it hides the past and shows the future.", turned, loss)
+            yield code.seen(
+                ID, "The causal mask is the wrong way round: it hides the past and shows the future.", turned, loss
+            )
             return
         if decoding and not any(_masked(v) for v in decoding):
             yield code.seen(

@@ -35,10 +35,14 @@ def check(code: Code) -> Iterator[Finding]:
     for clip in code.loop.of("clip"):
         if not clip.loops:
             continue
-        near = [e for e in code.loop.inside(clip.loops[-1], "backward", "step", "scaler-step", "clip") if together(e, clip)]
+        near = [
+            e for e in code.loop.inside(clip.loops[-1], "backward", "step", "scaler-step", "clip") if together(e, clip)
+        ]
         clips = [e for e in near if e.what == "clip"]
         backward = [e for e in near if e.what == "backward"]
         steps = code.loop.inside(clip.loops[-1], "step", "scaler-step")
         if backward and steps and all(c.order < b.order < s.order for c in clips for b in backward for s in steps):
-            yield code.finding(ID, "Gradients are clipped before the backward pass that makes them.", clip.node, backward[0].node)
+            yield code.finding(
+                ID, "Gradients are clipped before the backward pass that makes them.", clip.node, backward[0].node
+            )
             return

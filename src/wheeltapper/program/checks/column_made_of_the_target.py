@@ -34,12 +34,21 @@ DECIDES = True
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for drop in story.named("drop"):
-        dropped = {t for a in (*drop.args[1:], *drop.kwargs.values()) for v in made_of(a) if (t := text_of(v)) is not None}
+        dropped = {
+            t for a in (*drop.args[1:], *drop.kwargs.values()) for v in made_of(a) if (t := text_of(v)) is not None
+        }
         for put in story.named("setitem"):
             name = text_of(put.args[1])
             if name is None or name in dropped or put.order > drop.order:
                 continue
-            source = next((v for v in made_of(put.args[2], deep=False) if _column(v) in dropped and _column(v) not in (None, name)), None)
+            source = next(
+                (
+                    v
+                    for v in made_of(put.args[2], deep=False)
+                    if _column(v) in dropped and _column(v) not in (None, name)
+                ),
+                None,
+            )
             if source is not None and _is_target(code, _column(source)):
                 text = f"The column {name!r} is made of {_column(source)!r}, which is to be predicted, and stays among the features."
                 yield code.seen(ID, text, put, drop)
@@ -54,5 +63,7 @@ def _column(value: Val) -> str | None:
 
 def _is_target(code: Code, name: str | None) -> bool:
     """Whether the column is taken by itself, as targets are."""
-    wanted = [*(c.args for c in code.story.calls if c.name in ("DMatrix", "Dataset", "fit", "train_test_split", "Pool"))]
+    wanted = [
+        *(c.args for c in code.story.calls if c.name in ("DMatrix", "Dataset", "fit", "train_test_split", "Pool"))
+    ]
     return any(_column(v) == name for args in wanted for a in args[1:] for v in made_of(a, deep=False))

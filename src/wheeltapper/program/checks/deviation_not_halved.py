@@ -75,7 +75,11 @@ def _as_it_is(code: Code) -> Iterator[Finding]:
         scale = call.arg("scale", 1)
         node = call.node.args[1] if isinstance(call.node, ast.Call) and len(call.node.args) > 1 else None
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if scale is not None and LOGARITHM.match(name) and not any(v.op == "call" and v.name in ("exp", "softplus") for v in made_of(scale, deep=False)):
+        if (
+            scale is not None
+            and LOGARITHM.match(name)
+            and not any(v.op == "call" and v.name in ("exp", "softplus") for v in made_of(scale, deep=False))
+        ):
             yield code.seen(ID, f"`{name}` is given as the spread itself: the exponential is missing.", call)
             return
 

@@ -62,19 +62,33 @@ def check(code: Code) -> Iterator[Finding]:
 def _running(loop: ast.For) -> ast.stmt | None:
     """`running = r + gamma * running`"""
     for node in ast.walk(loop):
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name) or not isinstance(node.value, ast.BinOp):
+        if (
+            not isinstance(node, ast.Assign)
+            or not isinstance(node.targets[0], ast.Name)
+            or not isinstance(node.value, ast.BinOp)
+        ):
             continue
         name = node.targets[0].id
         for part in ast.walk(node.value):
             if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
-                names = [n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(part) if isinstance(n, ast.Name | ast.Attribute)]
-                if name in names and any(DISCOUNT.search(n) for n in names if n != name) and isinstance(node.value.op, ast.Add):
+                names = [
+                    n.id if isinstance(n, ast.Name) else n.attr
+                    for n in ast.walk(part)
+                    if isinstance(n, ast.Name | ast.Attribute)
+                ]
+                if (
+                    name in names
+                    and any(DISCOUNT.search(n) for n in names if n != name)
+                    and isinstance(node.value.op, ast.Add)
+                ):
                     return node
     return None
 
 
 def _over_rewards(loop: ast.For) -> bool:
-    names = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(loop) if isinstance(n, ast.Name | ast.Attribute)}
+    names = {
+        n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(loop) if isinstance(n, ast.Name | ast.Attribute)
+    }
     return any(REWARD.search(n) for n in names)
 
 

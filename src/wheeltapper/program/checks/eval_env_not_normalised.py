@@ -40,9 +40,19 @@ def check(code: Code) -> Iterator[Finding]:
         return
     for call in story.named(*JUDGES):
         env = call.arg("eval_env", 0) if call.name == "EvalCallback" else call.arg("env", 1)
-        if env is None or env.op not in ("call", "obj") or any(v.name in ("VecNormalize", "load") for v in made_of(env)):
+        if (
+            env is None
+            or env.op not in ("call", "obj")
+            or any(v.name in ("VecNormalize", "load") for v in made_of(env))
+        ):
             continue
-        yield code.seen(ID, "The training environment scales its observations and the one of the evaluation does not.", env, call, wrapped[0])
+        yield code.seen(
+            ID,
+            "The training environment scales its observations and the one of the evaluation does not.",
+            env,
+            call,
+            wrapped[0],
+        )
         return
 
 

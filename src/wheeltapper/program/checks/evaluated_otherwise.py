@@ -46,7 +46,9 @@ def check(code: Code) -> Iterator[Finding]:
             b = scaled_by(call.args[1]) or _transformed((*call.loops,))
             odd = _missing_step(given, call.args[1])
             if odd is not None:
-                yield code.seen(ID, "Inputs of training and evaluation are not scaled by the same steps.", odd, call, loss)
+                yield code.seen(
+                    ID, "Inputs of training and evaluation are not scaled by the same steps.", odd, call, loss
+                )
                 return
             if (a is None) != (b is None) and _traced(given) and _traced(call.args[1]) and _root(given, call.args[1]):
                 which = (
@@ -78,7 +80,12 @@ def _steps(value: Val) -> dict[tuple[str, str], Val]:
     """The steps of scaling by a statistic, each by its sign and what was measured."""
     out = {}
     for one in lineage(value):
-        if one.op == "bin" and one.name in ("Sub", "Div") and one.args[1].op == "call" and one.args[1].name in STATISTICS:
+        if (
+            one.op == "bin"
+            and one.name in ("Sub", "Div")
+            and one.args[1].op == "call"
+            and one.args[1].name in STATISTICS
+        ):
             out[one.name, str(id(one.args[1]))] = one
     return out
 
@@ -134,7 +141,11 @@ def _transformed(loops: tuple) -> Val | None:  # type: ignore[type-arg]
 def whole_of(dataset: Val | None) -> Val | None:
     """The dataset that a part of it was split from."""
     for _ in range(4):
-        if dataset is not None and dataset.args and (dataset.op == "item" or (dataset.op == "call" and dataset.name in SUBSETS)):
+        if (
+            dataset is not None
+            and dataset.args
+            and (dataset.op == "item" or (dataset.op == "call" and dataset.name in SUBSETS))
+        ):
             dataset = dataset.args[0]
     return dataset
 

@@ -37,7 +37,9 @@ TRAIN = re.compile(r"(^|_)(train|tr|trn|fit)(_|$|\d)|train", re.I)
 
 def check(code: Code) -> Iterator[Finding]:
     fits = [c for c in code.program.calls.get("fit_transform", []) if c.args]
-    fits += [c for c in code.program.calls.get("fit", []) if c.args and len(c.args) == 1 and "caler" in ast.unparse(c.func)]
+    fits += [
+        c for c in code.program.calls.get("fit", []) if c.args and len(c.args) == 1 and "caler" in ast.unparse(c.func)
+    ]
     held = [c for c in fits if HELD.search(_name(c.args[0])) and not TRAIN.search(_name(c.args[0]))]
     train = [c for c in fits if TRAIN.search(_name(c.args[0]))]
     for call in held:

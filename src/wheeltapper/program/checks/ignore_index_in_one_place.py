@@ -39,7 +39,13 @@ def check(code: Code) -> Iterator[Finding]:
         return
     told = [{_ignores(c) for c in several} for several in (trained, judged)]
     if told[0] == {False} and told[1] == {True}:
-        yield code.seen(ID, "The validation loss leaves out padding and the training loss counts it.", trained[0], judged[0], grade="suspected")
+        yield code.seen(
+            ID,
+            "The validation loss leaves out padding and the training loss counts it.",
+            trained[0],
+            judged[0],
+            grade="suspected",
+        )
 
 
 def _ignores(call: Val) -> bool:

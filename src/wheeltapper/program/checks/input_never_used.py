@@ -35,7 +35,9 @@ CAUSE: str | None = "option-not-wired"
 DECIDES = True
 
 
-TELLING = re.compile(r"^(t|ts|time|timesteps?|sigmas?|mask|\w*_mask|lengths?|cond\w*|context|labels?|y|weights?|edge_index|edge_attr|adj|c|z)$")
+TELLING = re.compile(
+    r"^(t|ts|time|timesteps?|sigmas?|mask|\w*_mask|lengths?|cond\w*|context|labels?|y|weights?|edge_index|edge_attr|adj|c|z)$"
+)
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ CAUSE: str | None = "params-not-in-optimizer"
 DECIDES = True
 
 
+REGISTERS = {"add_module", "register_module", "ModuleList", "Sequential", "ModuleDict"}
 HOLDS = ("list", "tuple", "comp", "dict")
 
 
@@ -67,15 +68,16 @@ def _registered(story: Story, network: Val, name: str, layers: list[Val]) -> boo
     for other, value in network.fields.items():
         if other == name or other.startswith("@"):
             continue
-        if any(id(v) in mine for v in made_of(value)) or (value.op == "call" and any(id(p) in mine for p in story.parts_of(value))):
+        if any(id(v) in mine for v in made_of(value)) or (
+            value.op == "call" and any(id(p) in mine for p in story.parts_of(value))
+        ):
             return True
     for call in story.calls:
+        if call.name not in REGISTERS:
+            continue
         given = [*call.args, *call.kwargs.values()]
-        if call.name in ("add_module", "register_module") and any(id(v) in mine for a in given for v in made_of(a)):
+        if any(id(v) in mine for a in given for v in made_of(a)):
             return True
-        if call.name in ("ModuleList", "Sequential", "ModuleDict", "append", "extend") and call.origin.startswith(("torch", ".")):
-            if any(id(v) in mine for a in given for v in made_of(a)) and call.name not in ("append", "extend"):
-                return True
     given_out = [n for o in story.optimizers for n in story.moved_by(o)]
     return any(id(n) in mine for n in given_out)
 

@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.checks.output_does_not_fit_the_loss import last_layer
 from wheeltapper.program.play.value import number, text_of
 from wheeltapper.program.reading import Code
-from wheeltapper.program.checks.output_does_not_fit_the_loss import last_layer
 
 ID = "loss-does-not-fit-the-labels"
 CAUSE: str | None = "objective-mismatch"
@@ -45,8 +45,16 @@ def check(code: Code) -> Iterator[Finding]:
         name = text_of(loss) or (loss.name if loss is not None else "")
         last = last_layer(call.args[0]) if call.args else None
         metrics = call.kwargs.get("metrics")
-        scored = any("acc" in (text_of(m) or m.name).lower() for m in (metrics.items or [] if metrics is not None else []))
+        scored = any(
+            "acc" in (text_of(m) or m.name).lower() for m in (metrics.items or [] if metrics is not None else [])
+        )
         units = number(last.arg("units", 0)) if last is not None and last.name == "Dense" else None
         if name in NUMBERS and units is not None and units > 2 and scored:
-            yield code.seen(ID, f"{name} is the loss of a classifier with {units:g} outputs and class numbers as labels.", loss or call, call, grade="suspected")
+            yield code.seen(
+                ID,
+                f"{name} is the loss of a classifier with {units:g} outputs and class numbers as labels.",
+                loss or call,
+                call,
+                grade="suspected",
+            )
             return

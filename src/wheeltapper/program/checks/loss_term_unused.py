@@ -36,11 +36,14 @@ DECIDES = True
 
 
 MAKER = re.compile(r"fn$|func|criterion|weight|name|class|hist|list|log$", re.I)
-TERM = re.compile(r"^(kl|kld|kl_\w+|kld_\w+|\w+_kl|\w*_?loss\w*|loss_\w+|penalty|\w+_penalty|gp|reg|\w+_reg|entropy|commit\w*|recon\w*|bce|mse)$", re.I)
+TERM = re.compile(
+    r"^(kl|kld|kl_\w+|kld_\w+|\w+_kl|\w*_?loss\w*|loss_\w+|penalty|\w+_penalty|gp|reg|\w+_reg|entropy|commit\w*|recon\w*|bce|mse)$",
+    re.I,
+)
 
 
 def check(code: Code) -> Iterator[Finding]:
-    lines = {v.node.lineno for loss in code.story.losses for v in made_of(loss) if hasattr(v.node, "lineno")}
+    lines = {getattr(v.node, "lineno", 0) for loss in code.story.losses for v in made_of(loss)}
     for name, node in unread_names(code):
         func = code.program.func_of.get(node)
         first, last = (func.node.lineno, func.node.end_lineno or 0) if func is not None else (0, 10**9)
@@ -48,7 +51,9 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         if any(first <= line <= last for line in lines) and _computes(node.value):
             text = f"`{name}` is computed and never used: it is no part of the loss."
-            yield code.finding(ID, text, node, grade="is" if re.match(r"kl|.*_kl$|.*penalty|gp$", name, re.I) else "suspected")
+            yield code.finding(
+                ID, text, node, grade="is" if re.match(r"kl|.*_kl$|.*penalty|gp$", name, re.I) else "suspected"
+            )
             return
 
 

@@ -43,7 +43,9 @@ def check(code: Code) -> Iterator[Finding]:
         fresh = [
             c
             for c in story.calls
-            if c.loops == optimizer.loops and (c.name in RESETS or c.name.endswith("_")) and c.order < optimizer.order
+            if c.loops[: len(optimizer.loops)] == optimizer.loops
+            and (c.name in RESETS or c.name.endswith("_"))
+            and c.order < optimizer.order
         ]
         if (
             around

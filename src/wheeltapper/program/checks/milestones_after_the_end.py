@@ -38,7 +38,13 @@ def check(code: Code) -> Iterator[Finding]:
         for step in steps:
             total = _turns(step)
             inner = {id(t) for c, _ in story.backwards for t in c.loops} - {id(t) for t in step.loops}
-            if first is not None and total is not None and inner and first > total - (made.name == "MultiStepLR") and is_sure(made):
+            if (
+                first is not None
+                and total is not None
+                and inner
+                and first > total - (made.name == "MultiStepLR")
+                and is_sure(made)
+            ):
                 text = f"The first milestone is {first:g} and the loop has {total:g} epochs: the learning rate never falls."
                 yield code.seen(ID, text, made, step, grade="is" if made.name == "MultiStepLR" else "suspected")
                 return
@@ -55,9 +61,20 @@ def _first(made: Val) -> float | None:
 def _turns(step: Val) -> float | None:
     """How often a step is made: the turns of the one loop around it."""
     over = step.loops[0].over if len(step.loops) == 1 and not step.guards else None
-    while over is not None and over.op == "call" and over.name in ("tqdm", "trange") and over.args and over.args[0].op == "call":
+    while (
+        over is not None
+        and over.op == "call"
+        and over.name in ("tqdm", "trange")
+        and over.args
+        and over.args[0].op == "call"
+    ):
         over = over.args[0]
-    if over is None or over.op != "call" or over.name not in ("range", "trange") or not all(is_sure(a) for a in over.args):
+    if (
+        over is None
+        or over.op != "call"
+        or over.name not in ("range", "trange")
+        or not all(is_sure(a) for a in over.args)
+    ):
         return None
     ends = [number(a) for a in over.args[:2]]
     if not ends or None in ends:

@@ -47,8 +47,15 @@ def check(code: Code) -> Iterator[Finding]:
         if len(nets) != 1 or len(nets[0].args) < 2:
             continue
         made = {id(v) for a in (*nets[0].args[1:], *nets[0].kwargs.values()) for v in made_of(a)}
-        if is_random(target) and target.name.startswith(("randn", "normal")) and story.in_training(target) and id(target) not in made:
-            yield code.seen(ID, "The noise that the network is to find is not in what it is given.", loss, target, nets[0])
+        if (
+            is_random(target)
+            and target.name.startswith(("randn", "normal"))
+            and story.in_training(target)
+            and id(target) not in made
+        ):
+            yield code.seen(
+                ID, "The noise that the network is to find is not in what it is given.", loss, target, nets[0]
+            )
             return
         other = _other_time(nets[0])
         if other is not None:

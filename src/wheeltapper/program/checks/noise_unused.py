@@ -40,8 +40,17 @@ NAMED = re.compile(r"^(eps|epsilon|noise|std|sigma|e)$", re.I)
 def check(code: Code) -> Iterator[Finding]:
     for name, node in unread_names(code):
         func = code.program.func_of.get(node)
-        drawn = any(isinstance(n, ast.Call) and ast.unparse(n.func).split(".")[-1].startswith(("randn", "normal")) for n in ast.walk(node.value))
-        if NAMED.match(name) and func is not None and func.owner is not None and drawn and "logvar" in _words(func.node):
+        drawn = any(
+            isinstance(n, ast.Call) and ast.unparse(n.func).split(".")[-1].startswith(("randn", "normal"))
+            for n in ast.walk(node.value)
+        )
+        if (
+            NAMED.match(name)
+            and func is not None
+            and func.owner is not None
+            and drawn
+            and "logvar" in _words(func.node)
+        ):
             yield code.finding(ID, f"`{name}` is drawn and never used: the latent code has no noise in it.", node)
             return
 

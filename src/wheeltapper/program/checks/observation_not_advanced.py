@@ -37,7 +37,11 @@ def check(code: Code) -> Iterator[Finding]:
         return
     for call in program.calls.get("step", []):
         up = program.parent(call)
-        if not isinstance(up, ast.Assign) or not isinstance(up.targets[0], ast.Tuple) or len(up.targets[0].elts) not in (4, 5):
+        if (
+            not isinstance(up, ast.Assign)
+            or not isinstance(up.targets[0], ast.Tuple)
+            or len(up.targets[0].elts) not in (4, 5)
+        ):
             continue
         loop = _loop(code, call)
         if loop is None or not call.args:
@@ -45,10 +49,19 @@ def check(code: Code) -> Iterator[Finding]:
         inside = [n for n in ast.walk(loop) if isinstance(n, ast.Name)]
         begun = {n for r in program.calls.get("reset", []) for n in _bound(code, r) if r not in set(ast.walk(loop))}
         stored = {n.id for n in inside if isinstance(n.ctx, ast.Store)}
-        used = {n.id for c in ast.walk(loop) if isinstance(c, ast.Call) for a in c.args for n in ast.walk(a) if isinstance(n, ast.Name)}
+        used = {
+            n.id
+            for c in ast.walk(loop)
+            if isinstance(c, ast.Call)
+            for a in c.args
+            for n in ast.walk(a)
+            if isinstance(n, ast.Name)
+        }
         for name in sorted((begun & used) - stored):
             if _same_function(code, call, loop):
-                text = f"`{name}` is set before the episode and never in it: every action is chosen for the first state."
+                text = (
+                    f"`{name}` is set before the episode and never in it: every action is chosen for the first state."
+                )
                 yield code.finding(ID, text, call, loop)
                 return
 

@@ -81,10 +81,20 @@ def _drawn_before(code: Code) -> Iterator[Finding]:
     for call, loss in story.backwards:
         for net in (v for v in made_of(loss, deep=False) if v.op == "net" and len(v.args) > 1 and story.in_training(v)):
             parts = list(made_of(*net.args[1:], deep=False))
-            drawn = [v for v in parts if v.op == "call" and v.name in RANDOM and any("batch" in name for name in v.inside)]
+            drawn = [
+                v for v in parts if v.op == "call" and v.name in RANDOM and any("batch" in name for name in v.inside)
+            ]
             moving = [v for v in parts if v.op == "call" and v.order >= 0 and story.in_training(v)]
-            again = {v.node for v in drawn} & {c.node for c in story.calls if not c.no_grad and any(t in call.loops for t in c.loops)}
-            if drawn and not again and not moving and all(len(d.loops) < len(call.loops) for d in drawn) and not any(v.op in ("phi", "batch") for v in parts):
+            again = {v.node for v in drawn} & {
+                c.node for c in story.calls if not c.no_grad and any(t in call.loops for t in c.loops)
+            }
+            if (
+                drawn
+                and not again
+                and not moving
+                and all(len(d.loops) < len(call.loops) for d in drawn)
+                and not any(v.op in ("phi", "batch") for v in parts)
+            ):
                 yield code.seen(ID, "The loop trains on one batch that was drawn before it.", drawn[0], call)
                 return
 

@@ -57,7 +57,9 @@ def check(code: Code) -> Iterator[Finding]:
                 ID, f"{name} takes probabilities, and the last layer has no {TAKES[name]}.", last, loss, call
             )
         elif not wants and activation == "relu":
-            yield code.seen(ID, "The loss takes logits, and the last layer cuts off all below zero (relu).", last, loss, call)
+            yield code.seen(
+                ID, "The loss takes logits, and the last layer cuts off all below zero (relu).", last, loss, call
+            )
         elif not wants and activation in ("softmax", "sigmoid"):
             yield code.seen(ID, f"The loss takes logits, and the last layer has a {activation}.", loss, last, call)
 

@@ -45,7 +45,11 @@ def check(code: Code) -> Iterator[Finding]:
             if net.op != "net" or len(net.args) < 2 or not _judged(story.applications, net):
                 continue
             for end in produced(net.args[1]):
-                if end.op == "call" and end.name in POSITIVE and any(v.op == "net" and story.is_trained(v.args[0]) for v in made_of(end)):
+                if (
+                    end.op == "call"
+                    and end.name in POSITIVE
+                    and any(v.op == "net" and story.is_trained(v.args[0]) for v in made_of(end))
+                ):
                     text = f"The pictures are scaled to -1..1 and what is made ends in a {end.name}: it never goes below 0."
                     yield code.seen(ID, text, end, scaled[0])
                     return
@@ -58,4 +62,10 @@ def _halves(call: Val) -> bool:
 
 def _judged(applications: list[Val], net: Val) -> bool:
     """Whether the same network is also applied to data from a loader."""
-    return any(c.args[0] is net.args[0] and len(c.args) > 1 and any(v.op in ("batch", "elem") for v in made_of(c.args[1], deep=False)) and not any(v.op == "net" for v in made_of(c.args[1], deep=False)) for c in applications)
+    return any(
+        c.args[0] is net.args[0]
+        and len(c.args) > 1
+        and any(v.op in ("batch", "elem") for v in made_of(c.args[1], deep=False))
+        and not any(v.op == "net" for v in made_of(c.args[1], deep=False))
+        for c in applications
+    )

@@ -38,7 +38,9 @@ def check(code: Code) -> Iterator[Finding]:
         if ids is None or labels is None:
             continue
         if _joined(ids) and _copied(labels) is _copied(ids):
-            yield code.seen(ID, "Prompt and answer are put together and both are labels.", labels, record, grade="suspected")
+            yield code.seen(
+                ID, "Prompt and answer are put together and both are labels.", labels, record, grade="suspected"
+            )
             return
 
 
@@ -58,4 +60,6 @@ def _joined(value: Val) -> bool:
 
 
 def _tokens(value: Val) -> bool:
-    return any(v.op == "item" and v.data == "input_ids" for v in (value, *value.args)) or (value.op == "call" and value.name == "encode")
+    return any(v.op == "item" and v.data == "input_ids" for v in (value, *value.args)) or (
+        value.op == "call" and value.name == "encode"
+    )

@@ -59,7 +59,13 @@ def check(code: Code) -> Iterator[Finding]:
 def _output(value: Val) -> Val | None:
     """`out[:, i]` of what a recurrent layer gives for every step."""
     index = value.args[1] if value.op == "item" and len(value.args) > 1 else None
-    if index is None or not index.items or len(index.items) < 2 or index.items[0].op != "slice" or number(index.items[1]) is None:
+    if (
+        index is None
+        or not index.items
+        or len(index.items) < 2
+        or index.items[0].op != "slice"
+        or number(index.items[1]) is None
+    ):
         return None
     base = plain(value.args[0])
     if base.op == "item" and base.data == 0:

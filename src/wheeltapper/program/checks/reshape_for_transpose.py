@@ -44,7 +44,9 @@ def check(code: Code) -> Iterator[Finding]:
         after = axes(call)
         if before is None or after is None or len(before) <= len(after) or len(after) < 3 or len(before) != 4:
             continue
-        named = isinstance(after[1], tuple) and after[0] == before[0] and after[1] == before[2] and after[1] != before[1]
+        named = (
+            isinstance(after[1], tuple) and after[0] == before[0] and after[1] == before[2] and after[1] != before[1]
+        )
         if named:
             text = f"{call.name} merges axes that are not side by side: the transpose back is missing."
             yield code.seen(ID, text, call)
@@ -63,9 +65,14 @@ def _swapped(call: Val, wanted: list[Val]) -> bool:
 
 def _size_of(value: Val, base: Val) -> int | None:
     """Which axis of the tensor this is the size of."""
-    if value.op == "call" and value.name == "size" and len(value.args) > 1 and plain(value.args[0]) is plain(base):
-        place = number(value.args[1])
-    elif value.op == "item" and value.args[0].op == "attr" and value.args[0].name == "shape" and plain(value.args[0].args[0]) is plain(base):
+    if (
+        value.op == "call" and value.name == "size" and len(value.args) > 1 and plain(value.args[0]) is plain(base)
+    ) or (
+        value.op == "item"
+        and value.args[0].op == "attr"
+        and value.args[0].name == "shape"
+        and plain(value.args[0].args[0]) is plain(base)
+    ):
         place = number(value.args[1])
     else:
         return None

@@ -72,7 +72,11 @@ def _in_target(code: Code) -> Iterator[Finding]:
         for total, _, net in bootstrap(loss):
             for side in total.args:
                 inner = _negative(side)
-                if inner is not None and plain(inner).op in ("item", "batch", "elem", "attr", "param") and not any(v is net for v in made_of(side)):
+                if (
+                    inner is not None
+                    and plain(inner).op in ("item", "batch", "elem", "attr", "param")
+                    and not any(v is net for v in made_of(side))
+                ):
                     yield code.seen(ID, NEGATED, side, total)
                     return
 

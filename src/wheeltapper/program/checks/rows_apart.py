@@ -95,7 +95,12 @@ def _by_rows(value: Val) -> bool:
     """Whether a flip or a roll goes along the first axis; the other axes are pictures and sequences."""
     if value.name not in ("flip", "roll", "sort", "argsort"):
         return True
-    axes = value.kwargs.get("dims") or value.kwargs.get("axis") or value.kwargs.get("dim") or (value.args[-1] if len(value.args) > 1 else None)
+    axes = (
+        value.kwargs.get("dims")
+        or value.kwargs.get("axis")
+        or value.kwargs.get("dim")
+        or (value.args[-1] if len(value.args) > 1 else None)
+    )
     told = {number(a) for a in (axes.items if axes is not None and axes.items else [axes])}
     return axes is None or 0 in told or (value.name == "roll" and len(value.args) == 2 and not value.kwargs)
 
@@ -114,7 +119,11 @@ def _until_network(value: Val) -> list[Val]:
 
 def _odd(a: dict[int, Val], b: dict[int, Val]) -> Val | None:
     """What puts one in another order than the other. Rows that are picked by an index count only where both are picked by one."""
-    odd = [v for k, v in {**a, **b}.items() if (k in a) != (k in b) and (v.name in REORDERS or (a and b) or "@whole" in v.fields)]
+    odd = [
+        v
+        for k, v in {**a, **b}.items()
+        if (k in a) != (k in b) and (v.name in REORDERS or (a and b) or "@whole" in v.fields)
+    ]
     return odd[0] if odd else None
 
 
@@ -154,7 +163,9 @@ def _columns_back(code: Code) -> Iterator[Finding]:
     """`labels = data["label"]; shuffle(labels); data.add_column("label", labels)`."""
     for call in code.story.named("shuffle"):
         thing = call.args[-1] if call.args else None
-        for put in code.story.named("add_column") if thing is not None and isinstance(thing.data, str) else ():
+        if thing is None or not isinstance(thing.data, str):
+            continue
+        for put in code.story.named("add_column"):
             if put.order > call.order and any(v is thing for a in put.args[1:] for v in made_of(a)):
                 yield code.seen(ID, f"The column {thing.data!r} is shuffled and put back beside the others.", call, put)
                 return
@@ -175,11 +186,16 @@ def _masks(code: Code) -> Iterator[Finding]:
 def _other_ends(code: Code) -> Iterator[Finding]:
     """`cat(inputs[-60:])` and `cat(targets[:60])` of two lists that grow together."""
     for loss, given, target in pairs_of(code.story):
-        cuts = [[v for v in lineage(w) if v.op == "item" and v.args[1].op == "slice" and v.args[0].op == "list"] for w in (given, target)]
+        cuts = [
+            [v for v in lineage(w) if v.op == "item" and v.args[1].op == "slice" and v.args[0].op == "list"]
+            for w in (given, target)
+        ]
         for a, b in zip(*cuts, strict=False):
             ends = [tuple(number(x) for x in v.args[1].args[:2]) for v in (a, b)]
             if a.args[0] is not b.args[0] and ends[0] != ends[1] and any(e is not None for e in (*ends[0], *ends[1])):
-                yield code.seen(ID, "Inputs and targets are cut from other ends of lists that grow together.", b, a, loss)
+                yield code.seen(
+                    ID, "Inputs and targets are cut from other ends of lists that grow together.", b, a, loss
+                )
                 return
 
 
@@ -187,7 +203,11 @@ def _one_side_picked(code: Code) -> Iterator[Finding]:
     """A dataset of `x[rows]` and the whole `y`: record i of one is not record i of the other."""
     for loss, given, target in pairs_of(code.story):
         ways = [lineage(given), lineage(target)]
-        tails = [w[max(i for i, v in enumerate(w) if _picks_record(v)) + 1 :] for w in ways if any(_picks_record(v) for v in w)]
+        tails = [
+            w[max(i for i, v in enumerate(w) if _picks_record(v)) + 1 :]
+            for w in ways
+            if any(_picks_record(v) for v in w)
+        ]
         if len(tails) != 2 or tails[0][-1] is not tails[1][-1]:
             continue
         picks = [[v for v in t if v.op == "item" and len(v.args) > 1 and not isinstance(v.data, str)] for t in tails]

@@ -43,7 +43,15 @@ def check(code: Code) -> Iterator[Finding]:
         noisy = any(is_random(v) and v.name.startswith("randn") for v in inside)
         if not noisy or is_random(target) or not any(v is target for v in inside):
             continue
-        taken = next((one for call in story.applications if call.no_grad and len(call.args) > 1 for one in _subtracted(code, call)), None)
+        taken = next(
+            (
+                one
+                for call in story.applications
+                if call.no_grad and len(call.args) > 1
+                for one in _subtracted(code, call)
+            ),
+            None,
+        )
         if taken is not None:
             text = "The network learns the clean data, and the sampler subtracts its output as if it were the noise."
             yield code.seen(ID, text, loss, taken, grade="suspected")
@@ -55,6 +63,8 @@ def _subtracted(code: Code, call: Val) -> Iterator[Val]:
     for made in code.story.player.subtractions:
         left, right = made.args
         if any(v is call for v in made_of(right, deep=False)) and plain(left) is plain(call.args[1]):
-            rates = [v for v in made_of(right, deep=False, stop=lambda v: v.op == "net") if v.op == "bin" and v.name == "Div"]
+            rates = [
+                v for v in made_of(right, deep=False, stop=lambda v: v.op == "net") if v.op == "bin" and v.name == "Div"
+            ]
             if any(v.op == "call" and v.name == "sqrt" for r in rates for v in made_of(r.args[1], deep=False)):
                 yield made

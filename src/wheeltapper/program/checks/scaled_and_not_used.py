@@ -38,7 +38,12 @@ def check(code: Code) -> Iterator[Finding]:
     story = code.story
     used = [given for _, given, _ in pairs_of(story)]
     for call in story.named("transform", "fit_transform"):
-        if len(call.args) < 2 or call.node is None or not _is_scaler(call.args[0]) or not _unread(code.program, call.node):
+        if (
+            len(call.args) < 2
+            or call.node is None
+            or not _is_scaler(call.args[0])
+            or not _unread(code.program, call.node)
+        ):
             continue
         for given in used:
             way = lineage(given)

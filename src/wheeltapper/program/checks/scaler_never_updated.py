@@ -32,4 +32,6 @@ DECIDES = True
 def check(code: Code) -> Iterator[Finding]:
     steps = [e for e in code.loop.of("scaler-step") if e.loops]
     if steps and code.made("GradScaler") and not code.loop.of("scaler-update") and "update" not in code.program.calls:
-        yield code.finding(ID, "The GradScaler steps and is never updated: its scale cannot fall after an overflow.", steps[0].node)
+        yield code.finding(
+            ID, "The GradScaler steps and is never updated: its scale cannot fall after an overflow.", steps[0].node
+        )

@@ -45,8 +45,8 @@ from wheeltapper.program.horizons import (
     steps_of,
 )
 from wheeltapper.program.loop import Event
-from wheeltapper.program.program import argument, dotted_name
 from wheeltapper.program.play.value import number
+from wheeltapper.program.program import argument, dotted_name
 from wheeltapper.program.reading import Code
 
 ID = "scheduler-wrong-unit"
@@ -173,8 +173,14 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
     if func is None or func.name != "configure_optimizers":
         return
     text = ast.unparse(func.node)
-    if horizon.part.made_by != "OneCycleLR" and (horizon.counts_epochs or code.values.number(horizon.node) in _epochs(code)):
-        stepped = [d for d in code.story.dicts if "interval" in d.fields and d.fields["interval"].data == "step" and "scheduler" in d.fields]
+    if horizon.part.made_by != "OneCycleLR" and (
+        horizon.counts_epochs or code.values.number(horizon.node) in _epochs(code)
+    ):
+        stepped = [
+            d
+            for d in code.story.dicts
+            if "interval" in d.fields and d.fields["interval"].data == "step" and "scheduler" in d.fields
+        ]
         if stepped:
             told = f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} epochs and Lightning steps it at every batch."
             yield code.finding(ID, told, stepped[0].node or horizon.node, horizon.node)

@@ -34,7 +34,11 @@ DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
-    made = [(c, kind) for c in story.calls if c.args and c.args[0].op == "obj" and "mask" in c.name.lower() and (kind := _kind(c))]
+    made = [
+        (c, kind)
+        for c in story.calls
+        if c.args and c.args[0].op == "obj" and "mask" in c.name.lower() and (kind := _kind(c))
+    ]
     if not made or any(kind == "A" for _, kind in made):
         return
     for loss, given, target in pairs_of(story):
@@ -45,4 +49,7 @@ def check(code: Code) -> Iterator[Finding]:
 
 
 def _kind(call: Val) -> str | None:
-    return next((t.upper() for a in (*call.args[1:], *call.kwargs.values()) if (t := text_of(a)) and t.upper() in ("A", "B")), None)
+    return next(
+        (t.upper() for a in (*call.args[1:], *call.kwargs.values()) if (t := text_of(a)) and t.upper() in ("A", "B")),
+        None,
+    )

@@ -42,7 +42,11 @@ def check(code: Code) -> Iterator[Finding]:
         if loss.name not in NUMBER_LOSSES or len(loss.args) < 2:
             continue
         last = ends_in_one(loss.args[0])
-        if last is not None and _one_more(loss.args[0], loss.args[1]) and any(story.is_trained(n.args[0]) for n in made_of(last) if n.op == "net"):
+        if (
+            last is not None
+            and _one_more(loss.args[0], loss.args[1])
+            and any(story.is_trained(n.args[0]) for n in made_of(last) if n.op == "net")
+        ):
             text = "Predictions of shape (n, 1) are compared with targets of shape (n): each with every one."
             yield code.seen(ID, text, loss, last)
             return
@@ -79,7 +83,9 @@ def ends_in_one(value: Val) -> Val | None:
             value = value.data
         elif value.op == "call" and value.name in SHAPED_ALIKE and value.args:
             value = value.args[0]
-        elif value.op == "bin" and value.name in ("Add", "Mult") and any(number(a) is not None for a in value.args):
+        elif (
+            value.op == "bin" and value.name in ("Add", "Mult") and sum(number(a) is not None for a in value.args) == 1
+        ):
             value = next(a for a in value.args if number(a) is None)
         else:
             break

@@ -41,12 +41,19 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         criterion = call.kwargs.get("criterion")
         given = {k.removeprefix("module__"): v for k, v in call.kwargs.items() if k.startswith("module__")}
-        made = player.apply(player.instance(module, (), given, call.node), (Val("param", "X", node=call.node),), {}, call.node)
+        made = player.apply(
+            player.instance(module, (), given, call.node), (Val("param", "X", node=call.node),), {}, call.node
+        )
         ends = produced(made)
         if (criterion is None or criterion.name == "NLLLoss") and ends and all(is_raw_layer(e) for e in ends):
             text = "The module returns raw outputs, and skorch takes their logarithm for its default NLLLoss."
             yield code.seen(ID, text, ends[0], call)
             return
-        if criterion is not None and criterion.name == "CrossEntropyLoss" and ends and all(e.op == "call" and e.name == "softmax" for e in ends):
+        if (
+            criterion is not None
+            and criterion.name == "CrossEntropyLoss"
+            and ends
+            and all(e.op == "call" and e.name == "softmax" for e in ends)
+        ):
             yield code.seen(ID, "The module returns a softmax, and CrossEntropyLoss applies it again.", ends[0], call)
             return

@@ -45,7 +45,9 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(ID, "The scores of attention are normalised along another axis than the keys.", call)
             return
         if axis == 1 and call.args and _steps(call.args[0]):
-            yield code.seen(ID, "The outputs are normalised along the steps of the sequence, not along the classes.", call)
+            yield code.seen(
+                ID, "The outputs are normalised along the steps of the sequence, not along the classes.", call
+            )
             return
 
 
@@ -54,7 +56,11 @@ def _in_batches(call: Val) -> bool:
     shape = axes(call.args[0])
     if shape is not None:
         return len(shape) > 2
-    turned = [v for v in made_of(call.args[0], deep=False, stop=lambda v: v.op == "net") if v.op == "call" and v.name == "transpose"]
+    turned = [
+        v
+        for v in made_of(call.args[0], deep=False, stop=lambda v: v.op == "net")
+        if v.op == "call" and v.name == "transpose"
+    ]
     return any({number(a) for a in v.args[1:]} in ({-2, -1}, {1, 2}, {2, 3}) for v in turned)
 
 
@@ -67,5 +73,9 @@ def _steps(value: Val) -> bool:
     if inner.op == "item" and inner.data == 0:
         inner = inner.args[0]
     layer = inner.args[0] if inner.op == "net" else None
-    first = layer.kwargs.get("batch_first") if layer is not None and layer.op == "call" and layer.name in ("LSTM", "GRU", "RNN") else None
+    first = (
+        layer.kwargs.get("batch_first")
+        if layer is not None and layer.op == "call" and layer.name in ("LSTM", "GRU", "RNN")
+        else None
+    )
     return first is not None and first.data is True

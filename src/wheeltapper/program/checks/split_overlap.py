@@ -78,7 +78,13 @@ def _within(code: Code) -> Iterator[Finding]:
 def _cuts(value: Val) -> bool:
     if value.op == "item" and value.args[0].op == "call" and value.args[0].name == "random_split":
         return True
-    return value.op == "item" and len(value.args) > 1 and value.args[1].op == "slice" and is_part(value) and bounds(value) is not None
+    return (
+        value.op == "item"
+        and len(value.args) > 1
+        and value.args[1].op == "slice"
+        and is_part(value)
+        and bounds(value) is not None
+    )
 
 
 def _source(value: Val) -> Val | None:
@@ -91,7 +97,11 @@ def _source(value: Val) -> Val | None:
             value = plain(given.items[0])
         else:
             break
-    while value.args and (value.op == "attr" or (value.op == "item" and isinstance(value.data, str)) or (value.op == "bin" and number(value.args[1]) is None)):
+    while value.args and (
+        value.op == "attr"
+        or (value.op == "item" and isinstance(value.data, str))
+        or (value.op == "bin" and number(value.args[1]) is None)
+    ):
         value = plain(value.args[0])  # a column stands for its table
     return value
 

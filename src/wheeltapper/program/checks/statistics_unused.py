@@ -38,8 +38,12 @@ SPREAD = re.compile(r"^(x_)?(std|sd|sigma|std_?x?|s|scale)$|_std$|^std_", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:
-    found = [(n, node) for n, node in unread_names(code, pairs=True) if re.search(r"\.(mean|std)\(", ast.unparse(node.value))]
+    found = [
+        (n, node) for n, node in unread_names(code, pairs=True) if re.search(r"\.(mean|std)\(", ast.unparse(node.value))
+    ]
     means = [node for n, node in found if MEAN.search(n)]
     spreads = [node for n, node in found if SPREAD.search(n)]
     if means and spreads and code.program.func_of.get(means[0]) is code.program.func_of.get(spreads[0]):
-        yield code.finding(ID, "Mean and spread of the data are computed and never used: the inputs stay as they are.", spreads[0])
+        yield code.finding(
+            ID, "Mean and spread of the data are computed and never used: the inputs stay as they are.", spreads[0]
+        )

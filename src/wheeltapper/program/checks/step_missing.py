@@ -93,7 +93,9 @@ def check(code: Code) -> Iterator[Finding]:
 
 def _by_hand_in_lightning(code: Code) -> Iterator[Finding]:
     """`automatic_optimization = False`, and nothing steps by hand."""
-    off = [c for c in code.story.named("setattr") if c.args[1].data == "automatic_optimization" and c.args[2].data is False]
+    off = [
+        c for c in code.story.named("setattr") if c.args[1].data == "automatic_optimization" and c.args[2].data is False
+    ]
     if off and not any(name in code.program.calls for name in ("manual_backward", "backward", "step", "optimizers")):
         yield code.seen(ID, "Automatic optimisation is turned off, and nothing steps an optimizer by hand.", off[0])
 

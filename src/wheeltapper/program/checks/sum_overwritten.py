@@ -40,10 +40,14 @@ def check(code: Code) -> Iterator[Finding]:
         for place, loop in enumerate(body if isinstance(body, list) else []):
             if not isinstance(loop, ast.For):
                 continue
-            starts = {n.targets[0].id for n in body[:place] if _is_zero(n)}  # type: ignore[union-attr]
+            starts = {n.targets[0].id for n in body[:place] if _is_zero(n)}
             for one in loop.body:
                 name = _target(one)
-                if name not in starts or name in _read(one) or not any(name in _read(after) for after in body[place + 1 :]):
+                if (
+                    name not in starts
+                    or name in _read(one)
+                    or not any(name in _read(after) for after in body[place + 1 :])
+                ):
                     continue
                 if any(name in _read(other) for other in loop.body):
                     continue

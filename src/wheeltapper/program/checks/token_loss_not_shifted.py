@@ -42,10 +42,18 @@ def check(code: Code) -> Iterator[Finding]:
     for loss in story.loss_calls:
         if loss.name != "cross_entropy" or len(loss.args) < 2:
             continue
-        for net in (v for v in made_of(loss.args[0], deep=False) if v.op == "net" and story.in_training(v) and len(v.args) > 1):
+        for net in (
+            v for v in made_of(loss.args[0], deep=False) if v.op == "net" and story.in_training(v) and len(v.args) > 1
+        ):
             given, target = plain(net.args[1]), plain(loss.args[1])
             named = LANGUAGE.search(f"{net.args[0].origin} {net.args[0].name}") is not None
             hidden = any(v.op == "call" and (v.name in HIDES or v.name in RANDOM) for v in made_of(given, deep=False))
-            if given is target and given.op in ("batch", "elem", "item") and named and not hidden and not isinstance(net.data, Val):
+            if (
+                given is target
+                and given.op in ("batch", "elem", "item")
+                and named
+                and not hidden
+                and not isinstance(net.data, Val)
+            ):
                 yield code.seen(ID, "The targets are the tokens that were just given, not the next ones.", loss, net)
                 return

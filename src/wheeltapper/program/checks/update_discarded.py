@@ -32,13 +32,18 @@ CAUSE: str | None = "frozen-parameters"
 DECIDES = True
 
 
-NEW = re.compile(r"^(new|updated|next)_?(params?|weights?|state|model|variables|theta|w)$|^(params?|weights?|state)_?(new|next|updated)$", re.I)
+NEW = re.compile(
+    r"^(new|updated|next)_?(params?|weights?|state|model|variables|theta|w)$|^(params?|weights?|state)_?(new|next|updated)$",
+    re.I,
+)
 
 
 def check(code: Code) -> Iterator[Finding]:
     for name, node in unread_names(code, pairs=True):
         if NEW.match(name) and isinstance(node.value, ast.Call) and _in_loop(code, node):
-            yield code.finding(ID, f"`{name}`, the updated weights, is never used: every step starts from the same ones.", node)
+            yield code.finding(
+                ID, f"`{name}`, the updated weights, is never used: every step starts from the same ones.", node
+            )
             return
 
 

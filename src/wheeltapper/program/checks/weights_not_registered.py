@@ -34,15 +34,33 @@ DECIDES = True
 
 
 DRAWN = {"empty", "randn", "rand", "zeros", "ones"}
-FILLS = {"kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "normal_", "uniform_", "trunc_normal_", "orthogonal_"}
+FILLS = {
+    "kaiming_uniform_",
+    "kaiming_normal_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "normal_",
+    "uniform_",
+    "trunc_normal_",
+    "orthogonal_",
+}
 
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     given = {id(v) for o in story.optimizers for a in o.args[:1] for v in made_of(a)}
-    kept = {id(v) for c in story.named("register_parameter", "register_buffer", "Parameter") for a in c.args for v in made_of(a)}
+    kept = {
+        id(v)
+        for c in story.named("register_parameter", "register_buffer", "Parameter")
+        for a in c.args
+        for v in made_of(a)
+    }
     filled = {id(v): c for c in story.calls if c.name in FILLS for a in c.args[:1] for v in made_of(a)}
-    made = [c.args[0] for c in story.calls if c.args and c.args[0].op == "obj" and c.name == c.args[0].name and c.origin.startswith("?")]
+    made = [
+        c.args[0]
+        for c in story.calls
+        if c.args and c.args[0].op == "obj" and c.name == c.args[0].name and c.origin.startswith("?")
+    ]
     for network in [n for n in made if story.is_network(n)]:
         for name, value in network.fields.items():
             for tensor in _tensors(value):

@@ -48,10 +48,15 @@ def _of_targets(code: Code) -> Iterator[Val]:
     """`r + gamma * q(s).max(0)`"""
     for loss in code.story.losses:
         for _, _, part in bootstrap(loss):
-            for one in made_of(part, deep=False):
-                if one.op == "call" and one.name in ("max", "amax", "argmax") and one.args and one.args[0].op == "net":
-                    if number(one.arg("dim", 1) or one.arg("axis")) == 0 and len(one.args[0].args) > 1:
-                        yield one
+            largest = [
+                v
+                for v in made_of(part, deep=False)
+                if v.op == "call" and v.name in ("max", "amax", "argmax") and v.args
+            ]
+            for one in largest:
+                whole = one.args[0].op == "net" and len(one.args[0].args) > 1
+                if whole and number(one.arg("dim", 1) or one.arg("axis")) == 0:
+                    yield one
 
 
 def along_the_batch(code: Code, *names: str) -> Iterator[Val]:
@@ -60,13 +65,21 @@ def along_the_batch(code: Code, *names: str) -> Iterator[Val]:
         v.order for loss in code.story.named("cross_entropy") for a in loss.args[:1] if (v := plain(a)).op == "net"
     }
     scored = {
-        id(v) for loss in code.story.loss_calls if loss.name in ("nll_loss", "cross_entropy") for v in (*produced(loss.args[0]), plain(loss.args[0]))
+        id(v)
+        for loss in code.story.loss_calls
+        if loss.name in ("nll_loss", "cross_entropy")
+        for v in (*produced(loss.args[0]), plain(loss.args[0]))
     }
     for call in code.story.named(*names):
         axis = number(call.arg("dim", 1) or call.arg("axis"))
         if axis != 0 or not call.args:
             continue
-        if _batched(call.args[0]) or is_attention(call) or plain(call.args[0]).order in judged - {-1} or id(call) in scored:
+        if (
+            _batched(call.args[0])
+            or is_attention(call)
+            or plain(call.args[0]).order in judged - {-1}
+            or id(call) in scored
+        ):
             yield call
 
 

@@ -280,7 +280,13 @@ class Evaluator(Library):
             return phi([self.item(v, index, node) for v in base.args], node)
         if base.op == "obj" and (method := self.program.method(base.name, "__getitem__")) is not None:
             return self.enter(method, (index,), {}, node, base)
-        if base.op == "call" and base.name == "ModuleDict" and key is not None and base.args and key in base.args[0].fields:
+        if (
+            base.op == "call"
+            and base.name == "ModuleDict"
+            and key is not None
+            and base.args
+            and key in base.args[0].fields
+        ):
             return base.args[0].fields[key]
         if (
             base.op == "call"

@@ -22,6 +22,10 @@ def played_by_framework(scene: Evaluator, base: Val, name: str, args: Args, kwar
         and scene.program.method(module.name, "training_step")
     ):
         play_module(scene, module, args[1:], kwargs, node)
+    elif name == "train" and base.op == "call" and (collator := base.kwargs.get("data_collator")) is not None:
+        data = base.kwargs.get("train_dataset")
+        if collator.op in ("func", "bound") and data is not None:
+            scene.apply(collator, (Val("comp", args=(scene.record(data, node),), node=node),), {}, node)
     elif (
         name == "train" and base.op == "obj" and (method := scene.program.method(base.name, "compute_loss")) is not None
     ):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wheeltapper.program.play.lineage import lineage
 from wheeltapper.program.play.slopes import filled_with
-from wheeltapper.program.play.story import Story
+from wheeltapper.program.play.story import RANDOM, Story
 from wheeltapper.program.play.value import MAX_WALK, Val, number
 
 WEIGHTS = {"Parameter", "Buffer"}
@@ -43,6 +43,8 @@ def _content(value: Val) -> list[Val]:
             return list(value.fields.values())
         case "list" | "tuple":
             return list(value.items or ())
+        case "call" if value.name in RANDOM:
+            return []  # drawn, whatever its size was made of
         case "call" if value.name in WEIGHTS or value.name in ("size", "len"):
             return [] if value.name in WEIGHTS else [Val("const", data=0)]
         case "bin" | "unary" | "phi" | "comp" | "call" | "bool" | "cmp":

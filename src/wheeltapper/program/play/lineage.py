@@ -124,7 +124,15 @@ def _draws(value: Val) -> bool:
 def _is_made_up(value: Val) -> bool:
     """A call of something unseen that is given numbers only (`make_data(1000)`): it may draw, and then give others every time."""
     told = [*value.args, *value.kwargs.values()]
-    unseen = value.origin.split(".")[0] not in ("torch", "numpy", "pandas", "torchvision", "keras", "tensorflow", "sklearn")
+    unseen = value.origin.split(".")[0] not in (
+        "torch",
+        "numpy",
+        "pandas",
+        "torchvision",
+        "keras",
+        "tensorflow",
+        "sklearn",
+    )
     return unseen and not value.origin.startswith(".") and bool(value.name) and all(number(a) is not None for a in told)
 
 

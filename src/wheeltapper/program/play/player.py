@@ -14,7 +14,19 @@ from wheeltapper.program.program import Class, Func
 from wheeltapper.program.scripts import Script, children
 
 QUIET = {"no_grad", "inference_mode"}
-DRAWS = {"rand", "randn", "randint", "normal", "uniform", "random", "choice", "integers", "standard_normal", "sample", "randperm"}
+DRAWS = {
+    "rand",
+    "randn",
+    "randint",
+    "normal",
+    "uniform",
+    "random",
+    "choice",
+    "integers",
+    "standard_normal",
+    "sample",
+    "randperm",
+}
 SEEDS = {"manual_seed", "seed", "default_rng", "RandomState", "seed_everything", "set_seed", "Random"}
 UNROLLED = 6  # elements of a written list that a loop is played for, one by one
 
@@ -129,7 +141,9 @@ class Player(Evaluator):
             self._fill(cls, made, args, kwargs)
         made.fields["@span"] = const((begin, len(self.calls)), node)
         own = self.calls[begin:]
-        if any(c.op == "call" and c.name in DRAWS and c.origin.count(".") for c in own) and not any(c.name in SEEDS for c in own):
+        if any(c.op == "call" and c.name in DRAWS and c.origin.count(".") for c in own) and not any(
+            c.name in SEEDS for c in own
+        ):
             made.fields["@draws"] = const(True, node)
         self.called(cls.name, (made, *args), kwargs, node, "?" + cls.name)
         return made
@@ -255,7 +269,9 @@ class Player(Evaluator):
             return
         value.data = "aug"
         if isinstance(node.target, ast.Attribute) and number(value) is not None:
-            value = Val("index", node.target.attr, node=node)  # a counter that an object keeps: another number at every call
+            value = Val(
+                "index", node.target.attr, node=node
+            )  # a counter that an object keeps: another number at every call
             self.called("augment", (before, value), {}, node, "+=")
             self.assign(node.target, value, env)
             return

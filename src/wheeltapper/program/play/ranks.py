@@ -13,7 +13,19 @@ SAME = {
     "to_numpy", "values", "gather", "softmax", "log_softmax", "detach", "clone", "dropout", "double", "cumsum",
 }  # fmt: skip
 REDUCES = {"sum", "mean", "argmax", "max", "min", "amax", "amin", "std", "var", "any", "all", "prod", "norm"}
-KEEPING_LAYERS = {"Linear", "Dropout", "LayerNorm", "BatchNorm1d", "LSTM", "GRU", "RNN", "ReLU", "Conv1d", "Conv2d", "LazyLinear"}
+KEEPING_LAYERS = {
+    "Linear",
+    "Dropout",
+    "LayerNorm",
+    "BatchNorm1d",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "ReLU",
+    "Conv1d",
+    "Conv2d",
+    "LazyLinear",
+}
 DRAWS = {"randn", "rand", "zeros", "ones"}
 DEEP = 40
 
@@ -88,7 +100,12 @@ def _of_item(value: Val, depth: int) -> Rank | None:
         return Rank(None, 1) if table else None
     if base.op == "call" and base.name in ("max", "min") and number(index) == 0 and base.arg("dim", 1) is not None:
         return _reduced(base, depth)
-    if base.op == "net" and number(index) == 0 and base.args[0].op == "call" and base.args[0].name in ("LSTM", "GRU", "RNN"):
+    if (
+        base.op == "net"
+        and number(index) == 0
+        and base.args[0].op == "call"
+        and base.args[0].name in ("LSTM", "GRU", "RNN")
+    ):
         return rank(base, depth)
     before = rank(base, depth)
     if before is None:
@@ -104,7 +121,9 @@ def _of_item(value: Val, depth: int) -> Rank | None:
 def _is_place(index: Val) -> bool:
     """One place along an axis, not several."""
     if index.op == "bin":
-        return all(_is_place(a) or a.op in ("attr", "param") or (a.op == "call" and a.name == "len") for a in index.args)
+        return all(
+            _is_place(a) or a.op in ("attr", "param") or (a.op == "call" and a.name == "len") for a in index.args
+        )
     return number(index) is not None or index.op == "index"
 
 

@@ -43,7 +43,7 @@ def _of_two(value: Val, depth: int) -> Axes | None:
     if value.name == "MatMult":
         return _product(a, b)
     if a is None or b is None:
-        return a if number(value.args[1]) is not None or b is None and a is not None else b
+        return a if number(value.args[1]) is not None or (b is None and a is not None) else b
     return a if len(a) >= len(b) else b
 
 
@@ -81,6 +81,10 @@ def _turned(before: Axes | None, places: list[float | None]) -> Axes | None:
 def _permuted(before: Axes | None, value: Val) -> Axes | None:
     given = value.args[1].items if len(value.args) == 2 and value.args[1].items else list(value.args[1:])
     places = [number(g) for g in given]
-    if before is None or len(places) != len(before) or any(p is None or not -len(before) <= p < len(before) for p in places):
+    if (
+        before is None
+        or len(places) != len(before)
+        or any(p is None or not -len(before) <= p < len(before) for p in places)
+    ):
         return None
     return tuple(before[int(p or 0)] for p in places)

@@ -93,7 +93,9 @@ class Story:
         """Whether an optimizer steps in the loop of this backward pass, or around it."""
         inner = backward.loops[-1:]
         return backward.origin == BY_FRAMEWORK or any(
-            step.loops == backward.loops or (inner and inner[0] in step.loops) or (step.loops and step.loops[-1] in backward.loops)
+            step.loops == backward.loops
+            or (inner and inner[0] in step.loops)
+            or (step.loops and step.loops[-1] in backward.loops)
             for step in self.named("step")
         )
 
