@@ -36,6 +36,8 @@ _LINE_STARTS = (
     (re.compile(
         r"^(?:hyperparameters|train|engine/trainer|\S*trainer):\s+((?:[\w.]+=[^,=]*,\s*){4,}[\w.]+=.*)$"), "namespace"),
 )  # fmt: skip
+# nanoGPT's configurator echoes, one a line, what the command line changed.
+_OVERRIDE = re.compile(r"^Overrid(?:ing|e|den)(?: \w+)?:\s+(?P<key>[A-Za-z_][\w.]*)\s*=\s*(?P<value>[^\s=].*)$")
 _OPTIONS_OPEN = re.compile(r"^-{3,}\s*(?:Options|Arguments|Config\w*|Hyper\w*)\s*-{3,}", re.I)
 _OPTIONS_CLOSE = re.compile(r"^-{3,}\s*End\b|^-{10,}\s*$", re.I)
 _DOTTED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w-]*) \.{2,} ?(?P<value>.*?)\s*$")
@@ -140,6 +142,11 @@ class EchoScanner:
         if _OPTIONS_OPEN.match(body):
             self._close()
             self._mode = "options"
+            return
+        if changed := _OVERRIDE.match(body):
+            self._close()
+            leaf = self._leaf((changed["key"],), changed["value"], n, text, prefix.end + changed.start("value"))
+            self._keep([leaf], body, least=1)
             return
         if _DOTTED.match(body):
             self._extend("dotted", n, " " * prefix.end + body)

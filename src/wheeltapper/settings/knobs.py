@@ -148,9 +148,14 @@ def _split(value: Any) -> list[Any]:
 
 
 def read_knobs(
-    trees: Sequence[ConfigTree], *, dialect: ModuleType | str | None = None, run_formats: Sequence[str] = ()
+    trees: Sequence[ConfigTree],
+    *,
+    dialect: ModuleType | str | None = None,
+    run_formats: Sequence[str] = (),
+    about: frozenset[str] = frozenset(),
 ) -> Knobs:
-    """What these sources set, by meaning. The command line overrides files; the run's own print, both."""
+    """What these sources set, by meaning. The command line overrides files; the run's own print, both. `about`: themes that the
+    log shows; a `gamma` beside a return is a discount."""
     if isinstance(dialect, str):
         dialect = dialect_named(dialect)
     view = View(trees)
@@ -163,7 +168,7 @@ def read_knobs(
             _read_key(key, view, found)
     if hasattr(module, "knobs"):
         module.knobs(view, found)
-    complete(view, found, module)
+    complete(view, found, module, about)
     _read_launcher(view, found)
     return Knobs(found, module)
 

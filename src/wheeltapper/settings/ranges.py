@@ -79,6 +79,7 @@ RANGES = (
     Range("optimizer.eps", 1e-2, 0.9, "adam-eps-too-large", "epsilon is larger than the root of the second moment, and the step shrinks by as much"),
     Range("optimizer.weight_decay", 0.5, 5.0, "weight-decay-too-strong", "decoupled decay pulls every weight to zero by rate times decay a step", optimizers=("adamw", "lamb", "adan")),
     Range("optimizer.weight_decay", 0.02, 0.3, "weight-decay-too-strong", "an L2 term of this size outweighs most losses", optimizers=("sgd", "adam", "rmsprop")),
+    Range("optimizer.weight_decay", 1.0, 10.0, "weight-decay-too-strong", "decay of this size outweighs most losses", optimizers=(UNNAMED,)),
     Range("clip.norm", 0.02, 5e-4, "clip-too-small", "gradients are shortened to almost nothing"),
     Range("clip.value", 1e-3, 2e-5, "clip-too-small", "gradients are cut to almost nothing"),
     Range("loss.label_smoothing", 0.3, 0.6, "label-smoothing-too-strong", "the right answer keeps less than half of its target"),
@@ -129,10 +130,18 @@ RANGES = (
 def settings_beyond(knobs: Mapping[str, Any]) -> list[Beyond]:
     """Settings outside their usual range, farthest first; one for each setting."""
     numbers = _with_shares(numbers_of(knobs), knobs)
-    name = knobs.get("optimizer.name")
-    optimizer = optimizer_class(str(name.value)) if name is not None else None
+    optimizer = _optimizer(knobs)
     found = [beyond for range_ in _of(optimizer) for beyond in _beyond(range_, numbers)]
     return sorted(found, key=lambda beyond: -beyond.steps)
+
+
+def _optimizer(knobs: Mapping[str, Any]) -> str | None:
+    """As named; else as its own settings tell it: momentum is SGD's, betas are Adam's."""
+    name = knobs.get("optimizer.name")
+    if name is not None and (known := optimizer_class(str(name.value))) is not None:
+        return known
+    told = [id_ for id_ in ("optimizer.betas", "optimizer.momentum", "optimizer.nesterov") if id_ in knobs and not knobs[id_].default]
+    return None if not told else "adam" if told[0] == "optimizer.betas" else "sgd"
 
 
 def _of(optimizer: str | None) -> Iterator[Range]:

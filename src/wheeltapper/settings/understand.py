@@ -26,6 +26,7 @@ MOST_FOREIGN = 4  # steering keys that the framework does not know, and more tha
 _NAMES_SAY = word_set("model algo algorithm name type task loss opt method target agent class env arch dataset")
 _NEGATIONS = word_set("ignore skip reset no disable without discard drop dont")
 _STATE = {"run.total_steps": ("step", "iteration", "iter", "global_step"), "run.epochs": ("current_epoch",)}
+ADAM = {"1": 0.9, "2": 0.999}  # of the two decay rates the one that is not set
 _SIDED = frozenset({"optimizer.lr_d", "optimizer.lr_g", "distill.temperature", "distill.alpha", "gan.n_critic"})
 
 
@@ -67,9 +68,9 @@ def _meaning(path: tuple[str, ...], themes: frozenset[str]) -> Meaning | None:
     return Meaning(*exact[0]) if exact and not misspelt(path[-1]) else None
 
 
-def complete(view: View, found: Found, module: ModuleType) -> None:
+def complete(view: View, found: Found, module: ModuleType, about: frozenset[str] = frozenset()) -> None:
     """Knobs by the words of their keys, for what is not set yet. Two values for one knob: neither is believed."""
-    themes = themes_in(view)
+    themes = themes_in(view) | about
     held: dict[str, list[tuple[int, Any, Leaf, str | None]]] = {}
     read = {value.leaf.path for value in found.values() if value.leaf is not None}
     for path, value, leaf in settings_of(view)[:MOST_KEYS]:
@@ -161,8 +162,9 @@ def _betas(view: View, found: Found, themes: frozenset[str]) -> None:
             continue
         if len(words) == 2 and words[0] in ("beta", "b") and words[1] in "12" and not SIDE.search(".".join(path[:-1])):
             pair.setdefault(words[1], leaf)
-    if len(pair) == 2 and all(as_number(leaf.value) is not None for leaf in pair.values()):
-        found.give("optimizer.betas", [pair["1"].value, pair["2"].value], pair["1"])
+    if pair and all(as_number(leaf.value) is not None for leaf in pair.values()):
+        values = [pair[which].value if which in pair else usual for which, usual in ADAM.items()]
+        found.give("optimizer.betas", values, next(iter(pair.values())))
 
 
 def _sklearn(found: Found, themes: frozenset[str]) -> None:

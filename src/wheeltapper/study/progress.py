@@ -14,10 +14,12 @@ from wheeltapper.run.model import Event, Run
 from wheeltapper.settings.knobs import Knobs, read_knobs
 from wheeltapper.settings.parse import configs_among
 from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.settings.vocabulary import themes_of
 from wheeltapper.study import Absent, derived
 
 State = Literal["finished", "crashed", "stopped", "unknown"]
 AFTER = 5  # lines: other processes of the same launch still print their last rows
+LOGGED = {"rl": {"return", "policy_loss", "value_loss", "exploration", "td_error"}, "gan": {"gan_d", "gan_g"}, "vae": {"elbo"}}
 LATER = 2  # positions: one row may be an evaluation that ended meanwhile
 
 
@@ -124,9 +126,10 @@ def knobs(run: Run) -> Knobs:
     """The settings by meaning, whatever the framework spells them. What no configuration sets is taken from the script beside
     the log, defaults of options too: a command line that nobody kept may have set others, which the note of the setting says."""
     trees = (*run.configs, *configs_among(run.scripts))
-    found = read_knobs(trees, run_formats=run.formats) if trees else None
+    about = themes_of([s.raw for s in run.series.values()]) | _logged_themes(run)
+    found = read_knobs(trees, run_formats=run.formats, about=about) if trees else None
     coded = _settings_in_code(run)
-    said = read_knobs([coded], dialect="generic") if coded is not None else None
+    said = read_knobs([coded], dialect="generic", about=about) if coded is not None else None
     if said is not None and _outlasts(run, said):
         said = None
     if found is not None:
@@ -134,6 +137,12 @@ def knobs(run: Run) -> Knobs:
     if said is None:
         raise Absent("no configuration was found", ("the config file or the command line",))
     return said
+
+
+def _logged_themes(run: Run) -> frozenset[str]:
+    """What the logged numbers say the training is about."""
+    logged = {s.quantity for s in run.series.values() if len(s) > 1}
+    return frozenset(theme for theme, telling in LOGGED.items() if logged & telling)
 
 
 def _outlasts(run: Run, said: Knobs) -> bool:
