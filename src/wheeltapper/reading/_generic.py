@@ -136,13 +136,13 @@ def _splits(table: Table) -> tuple[str, dict[str | None, Mask | None]]:
         mixed = name.strip().lower() in EVENT_COLUMNS
         if name.strip().lower() not in SPLIT_COLUMNS and not mixed:
             continue
-        found = [(row, _split_in(cell) if mixed else SPLITS.get(cell.strip().lower())) for row, cell in words.items()]
-        if None in {split for _, split in found} and not (mixed and {"val", "test"} & {split for _, split in found}):
+        meant = {cell: _split_in(cell) if mixed else SPLITS.get(cell.strip().lower()) for cell in set(words.cells)}
+        if None in meant.values() and not (mixed and {"val", "test"} & set(meant.values())):
             continue
         label = np.full(len(table), "", dtype=object)
-        for row, split in found:
+        for row, cell in words.items():
             if row < len(label):
-                label[row] = split or ""
+                label[row] = meant[cell] or ""
         return name, {(split or None): label == split for split in dict.fromkeys(label.tolist())}
     return "", {None: None}
 
@@ -185,6 +185,8 @@ def _blocks_of_runs(table: Table) -> tuple[str, dict[str, Mask]]:
         return "", {}
     begins = [0, *(np.flatnonzero(np.diff(counter) < 0) + 1).tolist()]
     for name, words in table.texts.items():
+        if len(words) < len(table) or len(set(words.cells)) != len(begins):
+            continue
         told = dict(words.items())
         labels = [told.get(row) for row in range(len(table))]
         turns = [i for i in range(1, len(labels)) if labels[i] != labels[i - 1]]
