@@ -358,7 +358,12 @@ FAULTS: list[tuple[str, str, str, str]] = [
         'monitor="val_accuracy", mode="max"',
         'monitor="val_accuracy", mode="min"',
     ),
-    ("keras_classifier", "output-does-not-fit-the-loss", 'layers.Dense(10, activation="softmax")', "layers.Dense(10)"),
+    (
+        "keras_classifier",
+        "output-does-not-fit-the-loss double-softmax",
+        'layers.Dense(10, activation="softmax")',
+        "layers.Dense(10)",
+    ),
     (
         "keras_classifier",
         "validation-on-training-data",
@@ -374,7 +379,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
     ("keras_classifier", "split-overlap", "x_train[:45000], y_train[:45000]", "x_train[:], y_train[:]"),
     (
         "keras_classifier",
-        "output-does-not-fit-the-loss",
+        "output-does-not-fit-the-loss double-softmax",
         'loss="sparse_categorical_crossentropy"',
         "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)",
     ),

@@ -164,8 +164,13 @@ FAULTS: list[tuple[str, str, str, str]] = [
         "self.save_hyperparameters()\n        self.automatic_optimization = False",
     ),
     ("lightning", "split-overlap", "DataLoader(train, 128, shuffle=True)", "DataLoader(full, 128, shuffle=True)"),
-    ("keras_cnn", "output-does-not-fit-the-loss", "layers.Dense(10),", 'layers.Dense(10, activation="softmax"),'),
-    ("keras_cnn", "output-does-not-fit-the-loss", "from_logits=True", "from_logits=False"),
+    (
+        "keras_cnn",
+        "output-does-not-fit-the-loss double-softmax",
+        "layers.Dense(10),",
+        'layers.Dense(10, activation="softmax"),',
+    ),
+    ("keras_cnn", "output-does-not-fit-the-loss double-softmax", "from_logits=True", "from_logits=False"),
     ("keras_cnn", "kept-by-the-wrong-end", 'mode="max"', 'mode="min"'),
     (
         "keras_cnn",
@@ -188,7 +193,12 @@ FAULTS: list[tuple[str, str, str, str]] = [
     ),
     ("keras_cnn", "rows-apart", "model.compile(", "np.random.shuffle(y_train)\nmodel.compile("),
     ("keras_cnn", "all-frozen", "model.compile(", "model.trainable = False\nmodel.compile("),
-    ("keras_cnn", "output-does-not-fit-the-loss", "layers.Dense(10),", 'layers.Dense(10, activation="relu"),'),
+    (
+        "keras_cnn",
+        "output-does-not-fit-the-loss double-softmax",
+        "layers.Dense(10),",
+        'layers.Dense(10, activation="relu"),',
+    ),
     (
         "dqn_hand",
         "target-network-never-updated",

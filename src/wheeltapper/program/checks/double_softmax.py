@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.checks.output_does_not_fit_the_loss import last_layer
 from wheeltapper.program.play.derive import produced
-from wheeltapper.program.play.value import Val
+from wheeltapper.program.play.value import Val, text_of
 from wheeltapper.program.reading import Code
 
 ID = "double-softmax"
@@ -42,6 +43,22 @@ def check(code: Code) -> Iterator[Finding]:
         ends = produced(given) if given is not None else []
         if ends and all(e.op == "call" and e.name in AGAIN[loss.name] for e in ends):
             yield code.seen(ID, f"{ends[0].name} is applied before {loss.name}, which applies it again.", ends[0], loss)
+            return
+    yield from _by_keras(code)
+
+
+def _by_keras(code: Code) -> Iterator[Finding]:
+    """`Dense(10, activation="softmax")` and a loss with `from_logits=True`."""
+    for call in code.story.named("compile"):
+        loss = call.kwargs.get("loss")
+        logits = loss.kwargs.get("from_logits") if loss is not None else None
+        last = last_layer(call.args[0]) if call.args else None
+        activation = text_of(last.kwargs.get("activation")) if last is not None else None
+        if loss is None or last is None or logits is None or logits.data is not True:
+            continue
+        if activation in ("softmax", "sigmoid"):
+            text = f"The loss takes logits, and the last layer has a {activation}: it is applied twice."
+            yield code.seen(ID, text, loss, last, call)
             return
 
 

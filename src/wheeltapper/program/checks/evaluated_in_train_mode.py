@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wheeltapper.finding import Finding
+from wheeltapper.finding import Finding, Grade
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, choices, number
 from wheeltapper.program.reading import Code
@@ -42,6 +42,7 @@ MODED = {
     "BatchNorm3d",
     "SyncBatchNorm",
 }
+UNKNOWN = -1.0
 INNER = {
     "TransformerEncoderLayer",
     "TransformerDecoderLayer",
@@ -71,7 +72,9 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         if last is None and any(c.name == "eval" for c in switched):
             continue
-        yield code.seen(ID, "The network is evaluated in training mode: its dropout or batch norm is on.", call)
+        grade: Grade = "is" if any(_rate(p) != UNKNOWN for p in _moded(story, network)) else "suspected"
+        text = "The network is evaluated in training mode: its dropout or batch norm is on."
+        yield code.seen(ID, text, call, grade=grade)
         return
 
 
@@ -80,13 +83,31 @@ def has_modes(story: Story, network: Val) -> bool:
     loaded = any(p.name == "from_pretrained" for p in parts)
     if loaded and any(c.args[0] is network for c in story.named("train")):
         return True  # such models come in eval mode, and this one was switched
-    if any(p.op == "call" and (p.name in MODED or p.name in INNER or _drops(p)) for p in parts):
+    if _moded(story, network):
         return True
     return any(
         c.name in ("dropout", "dropout2d", "feature_dropout") and "training" in c.kwargs
         for c in story.calls
         if network.op == "obj"
     )
+
+
+def _moded(story: Story, network: Val) -> list[Val]:
+    """The parts that behave otherwise in training: not dropout with a share of zero."""
+    parts = [p for p in story.parts_of(network) if p.op == "call"]
+    return [p for p in parts if (p.name in MODED or p.name in INNER or _drops(p)) and _rate(p) != 0]
+
+
+def _rate(layer: Val) -> float:
+    """The share that a layer drops; UNKNOWN where an option or a file says it."""
+    place = {"TransformerEncoderLayer": 4, "TransformerDecoderLayer": 4, "Transformer": 5}.get(layer.name, 0)
+    if layer.name.startswith(("BatchNorm", "SyncBatchNorm")) or (layer.name in INNER and not place):
+        return 1.0
+    told = layer.arg("p", 0) if "Dropout" in layer.name else layer.arg("dropout", place - 1 if place else None)
+    if told is None:
+        return 1.0
+    known = number(told)
+    return UNKNOWN if known is None else known
 
 
 def _drops(layer: Val) -> bool:

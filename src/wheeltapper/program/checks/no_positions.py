@@ -71,4 +71,6 @@ def _ordered(value: Val) -> bool:
         return True
     if value.op == "net" and value.args[0].op == "call":
         return value.args[0].name in RECURS or not value.args[0].origin.startswith("torch.nn")
+    if value.op == "attr" and value.name == "weight" and value.args[0].name == "Embedding":
+        return True  # a table of positions, added as it is
     return value.op in ("attr", "param", "free") and any(w in value.name.lower() for w in ("pos", "rot", "freq"))

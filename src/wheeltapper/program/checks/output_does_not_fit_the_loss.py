@@ -60,8 +60,6 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(
                 ID, "The loss takes logits, and the last layer cuts off all below zero (relu).", last, loss, call
             )
-        elif not wants and activation in ("softmax", "sigmoid"):
-            yield code.seen(ID, f"The loss takes logits, and the last layer has a {activation}.", loss, last, call)
 
 
 def last_layer(model: Val) -> Val | None:

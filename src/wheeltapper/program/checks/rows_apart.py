@@ -25,13 +25,14 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.lineage import REORDERS, lineage, pairs_of
 from wheeltapper.program.play.story import CLASS_LOSSES, RANDOM
-from wheeltapper.program.play.value import Val, made_of, number, plain
+from wheeltapper.program.play.value import Val, below, made_of, number, plain
 from wheeltapper.program.reading import Code
 
 ID = "rows-apart"
 CAUSE: str | None = "labels-shuffled"
 DECIDES = True
 
+MAX_CONTENT = 2000  # values looked at
 ORDERS = {"randperm", "permutation", "shuffle"}  # other draws, outside of a loop, may be how the data is made
 
 
@@ -137,9 +138,25 @@ def _related(mine: list[Val], theirs: list[Val]) -> bool:
     loaders = [{id(v.data) for v in way if v.op == "batch"} for way in (mine, theirs)]
     if loaders[0] & loaders[1]:
         return True
-    whole = [any("@whole" in v.fields and not v.loops for v in _orders(way).values()) for way in (mine, theirs)]
-    data = [{id(v) for v in made_of(way[0], deep=False) if v.op == "call" and v.order >= 0} for way in (mine, theirs)]
-    return all(whole) and bool(data[0] & data[1])  # both put in an order of their own, both made of the same numbers
+    whole = [v for way in (mine, theirs) for v in _orders(way).values() if "@whole" in v.fields and not v.loops]
+    parts = [_content(way[0]) for way in (mine, theirs)]
+    data = [{id(v) for v in p if (v.op == "call" and v.order >= 0) or v.op == "elem"} for p in parts]
+    held = [{id(v.args[1]) for v in p if v.op == "item" and len(v.args) > 1} for p in parts]
+    drawn_for_both = any(all(id(w) in h for h in held) for w in whole)
+    return (
+        bool(whole) and not drawn_for_both and bool(data[0] & data[1])
+    )  # put in an order of its own, of the same data
+
+
+def _content(value: Val) -> list[Val]:
+    """What the numbers of a value are made of; not what says which of them are picked."""
+    out: dict[int, Val] = {}
+    queue = [value]
+    for one in queue:
+        if id(one) not in out and len(out) < MAX_CONTENT:
+            out[id(one)] = one
+            queue += one.args[:1] if one.op == "item" else below(one, deep=False)
+    return list(out.values())
 
 
 def _in_place(code: Code) -> Iterator[Finding]:

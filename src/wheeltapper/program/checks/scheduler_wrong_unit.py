@@ -78,7 +78,11 @@ def _units(code: Code, horizon: Horizon, steps: list[Event]) -> Iterator[Finding
             steps[0].node,
             horizon.node,
         )
-    elif horizon.counts_epochs and all(step_is_plain(code, e, horizon) and len(e.loops) > 1 for e in steps):
+    elif (
+        horizon.counts_epochs
+        and argument(horizon.part.call, "steps_per_epoch", 4) is None
+        and all(step_is_plain(code, e, horizon) and len(e.loops) > 1 for e in steps)
+    ):
         yield code.finding(
             ID, f"{name} is laid out for {length} epochs and stepped at every batch.", steps[0].node, horizon.node
         )
