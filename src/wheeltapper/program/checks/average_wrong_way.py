@@ -47,7 +47,8 @@ def check(code: Code) -> Iterator[Finding]:
         owner = _owner(mix.into)
         if owner is None or not mix.call.loops:
             continue
-        if story.is_trained(owner):
+        kept_apart = any(v.op in ("comp", "dict") for v in made_of(mix.into))  # {name: value.clone() ...}
+        if story.is_trained(owner) and not kept_apart:
             yield code.seen(
                 ID,
                 "The trained weights are overwritten with a mix of themselves and the average.",

@@ -61,7 +61,7 @@ def check(code: Code) -> Iterator[Finding]:
         if optimizer.guards or optimizer.loops:
             continue
         if (
-            "configure_optimizers" in optimizer.inside
+            ("configure_optimizers" in optimizer.inside and not story.named("manual_backward"))
             or story.steps_of(optimizer)
             or not story.complete
             or not story.moved_by(optimizer)

@@ -35,7 +35,7 @@ ID = "validation-on-training-data"
 CAUSE: str | None = "train-val-leak"
 DECIDES = True
 
-MASKS = re.compile(r"(train|val|valid|test)_?(mask|idx|index)")
+MASKS = re.compile(r"(train|val|valid|test)_?mask|ndata|edge_index")
 TRAINERS = ("train_dataset", "eval_dataset")
 
 
@@ -52,7 +52,7 @@ def check(code: Code) -> Iterator[Finding]:
             shared = {id(t.node) for t in call.loops} & {id(t.node) for c, _ in story.backwards for t in c.loops[-1:]}
             yield code.seen(
                 ID, "The only evaluation is made on the data that the network is trained on.", call, source, mine,
-                grade="suspected" if (shared and mine is source) or source.op in ("phi", "attr") else "is",
+                grade="suspected" if (shared and mine is source) or source.op in ("phi", "attr") or _one_graph(code) else "is",
             )  # fmt: skip
             return
     yield from _by_framework(code)
@@ -83,14 +83,19 @@ def _by_framework(code: Code) -> Iterator[Finding]:
 
 def _by_loaders(code: Code) -> Iterator[Finding]:
     """Loaders handed to a Lightning trainer, or evaluated by a function that cannot be seen."""
-    if any(MASKS.search(s.text) for s in code.program.scripts):
-        return  # one graph for all, and masks that say which nodes are whose
+    if _one_graph(code):
+        return
     for call in code.story.named("fit"):
         loaders = [a for a in (*call.args[1:], *call.kwargs.values()) if a.op == "call" and a.name == "DataLoader"]
         sets = [a.arg("dataset", 0) for a in loaders]
         if len(sets) == 2 and sets[0] is not None and sets[1] is not None and _same(sets[0], sets[1]):
             yield code.seen(ID, "The loader for validation holds the training data.", loaders[1], loaders[0])
             return
+
+
+def _one_graph(code: Code) -> bool:
+    """One graph for all, and masks that say which nodes are whose."""
+    return any(MASKS.search(s.text) for s in code.program.scripts)
 
 
 def _first(value: Val) -> Val | None:

@@ -32,6 +32,8 @@ def played_by_framework(scene: Evaluator, base: Val, name: str, args: Args, kwar
         network = base.kwargs.get("model") or Val("attr", "model", (base,), node=node)
         data = base.kwargs.get("train_dataset")
         inputs = scene.element(data, node) if data is not None else Val("param", "inputs", node=node)
+        given = Val("call", "parameters", (network,), node=node, origin=".parameters")
+        optimizer = scene.called("AdamW", (given,), {}, node, "torch.optim.AdamW")
         _turned(scene, node, data)
         result = scene.enter(method, (network, inputs), {}, node, base)
         scene.called(
@@ -41,6 +43,8 @@ def played_by_framework(scene: Evaluator, base: Val, name: str, args: Args, kwar
             result.node or node,
             BY_FRAMEWORK,
         )
+        scene.called("step", (optimizer,), {}, node, BY_FRAMEWORK)
+        scene.called("zero_grad", (optimizer,), {}, node, BY_FRAMEWORK)
         scene.loops.pop()
 
 
@@ -48,6 +52,7 @@ def play_module(scene: Evaluator, module: Val, args: Args, kwargs: Keywords, nod
     """A LightningModule: its optimizers, its training step with what follows it, its validation step."""
     optimizers = _call(scene, module, "configure_optimizers", (), node)
     made = [v for v in _flat(optimizers) if v.op in ("call", "obj")]
+    module.fields["@optimizers"] = optimizers
     by_hand = scene.attribute(module, "automatic_optimization", node)
     automatic = not (by_hand.op == "const" and by_hand.data is False)
     train, val = _loaders(scene, module, args, kwargs, node)

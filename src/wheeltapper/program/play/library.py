@@ -309,6 +309,11 @@ def _buffer(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.A
     return None
 
 
+def _handed_out(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`self.optimizers()` of a LightningModule: those that configure_optimizers made."""
+    return base.fields.get("@optimizers") if base.op == "obj" else None
+
+
 def _step(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
     for given in (*args, *kwargs.values()):  # a closure: LBFGS, SAM
         if given.op in ("func", "bound"):
@@ -347,6 +352,6 @@ SPECIAL.update({"spawn": _start, "Process": _start, "run": _start, "launch": _st
 METHODS: dict[str, Callable[[Library, Val, Args, Keywords, ast.AST], Val | None]] = {
     "parse_args": _parse_args, "parse_known_args": _parse_known, "append": _grow, "insert": _grow, "extend": _extend, "get": _get,
     "pop": _get, "update": _update, "prepare": _prepare, "setup": _prepare, "setup_dataloaders": _prepare,
-    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "register_buffer": _buffer, "with_transform": _map,
+    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "register_buffer": _buffer, "optimizers": _handed_out, "with_transform": _map,
     "apply": _to_modules,
 }  # fmt: skip

@@ -97,7 +97,11 @@ def key(value: Val | None, depth: int = 0) -> Any:
     if value.op == "lib":
         return ("lib", value.origin)
     if value.op == "gen":
-        return ("gen", *(key(a, depth + 1) for a in value.args)) if value.name == "map" else (value.op, id(value))
+        if value.name == "map":
+            return ("gen", *(key(a, depth + 1) for a in value.args))
+        told = [v for k, v in value.fields.items() if k[:1] == "@" and k[1:].isdecimal()]
+        parts = [v for v in told if is_part(v)]
+        return ("gen", value.name, *(key(v, depth + 1) for v in told)) if parts else (value.op, id(value))
     parts = [*value.args, *(value.items or []), *(value.fields.values() if value.op == "dict" else ())]
     if value.op == "call" and (value.name in RANDOM or _is_made_up(value)):
         return (value.op, id(value))

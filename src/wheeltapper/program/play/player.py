@@ -102,7 +102,8 @@ class Player(Evaluator):
         self.no_grad -= quiet
         self.frames.pop()
         if frame.yields:
-            return Val("gen", func.name, (phi(frame.yields, node),), node=node)
+            told = {f"@{i}": v for i, v in enumerate(args)}
+            return Val("gen", func.name, (phi(frame.yields, node),), node=node, fields=told)
         return phi(frame.returns, node) if frame.returns else const(None, node)
 
     def _bind(self, func: Func, me: Args, args: Args, kwargs: Keywords, inner: Env, outer: Env) -> None:

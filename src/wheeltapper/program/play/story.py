@@ -243,6 +243,28 @@ class Story:
             parts = list(made_of(call))
             if call.name in LOSSES or call.name in METRICS or any(_compares(v) for v in parts):
                 out |= {v.order for v in parts if v.op == "net"}
+        return out | self._measured
+
+    @property
+    def _measured(self) -> set[int]:
+        """Outputs that go with a part of the batch into a measure that is not known, or are collected beside one."""
+        out: set[int] = set()
+        for call in self.calls:
+            if not call.no_grad or call.op != "call" or len(call.args) < 2 or call.name == "append":
+                continue
+            nets = [{v.order for v in made_of(a, deep=False) if v.op == "net"} for a in call.args]
+            data = [any(v.op in ("batch", "elem") for v in made_of(a, deep=False)) for a in call.args]
+            if any(nets) and any(d and not n for d, n in zip(data, nets, strict=True)):
+                out.update(*nets)
+        collected = [c for c in self.named("append") if c.no_grad and len(c.args) > 1 and c.loops]
+        for call in collected:
+            mine = {v.order for v in made_of(call.args[1], deep=False) if v.op == "net"}
+            beside = any(
+                c.loops == call.loops and plain(c.args[1]).op in ("batch", "elem", "item")
+                for c in collected
+                if c is not call
+            )
+            out |= mine if beside else set()
         return out
 
     def is_trained(self, network: Val) -> bool:
