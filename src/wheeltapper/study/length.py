@@ -42,12 +42,13 @@ def length(run: Run, clock_ends: dict[ClockName, float], knobs: Knobs | None = N
     def said(fact: str, knob: str) -> float | None:
         return count_of(run.fact(fact)) or (None if knobs is None else count_of(knobs.value(knob)))
 
-    per_epoch = said("steps_per_epoch", "run.steps_per_epoch") or _from_data(knobs)
+    logged = said("steps_per_epoch", "run.steps_per_epoch")
+    per_epoch = logged if logged and logged > 1 else _from_data(knobs)  # one: epochs that are called steps
     epochs = said("total_epochs", "run.epochs") or clock_ends.get("epoch")
-    planned = said("total_steps", "run.total_steps")
+    planned = _updates(said("total_steps", "run.total_steps"), epochs, per_epoch)
     if planned is None and per_epoch and epochs:
         planned = per_epoch * epochs
-    done = _updates_done(clock_ends, epochs, per_epoch)
+    done = _updates(clock_ends.get("step"), epochs, per_epoch)
     if done is None and per_epoch and "epoch" in clock_ends:
         done = per_epoch * clock_ends["epoch"]
     if done is None and planned is None and epochs is None:
@@ -55,10 +56,9 @@ def length(run: Run, clock_ends: dict[ClockName, float], knobs: Knobs | None = N
     return Length(done, planned, per_epoch, epochs)
 
 
-def _updates_done(clock_ends: dict[ClockName, float], epochs: float | None, per_epoch: float | None) -> float | None:
-    """The last step, unless a program that logs once an epoch calls its epochs steps."""
-    done = clock_ends.get("step")
-    return None if done is not None and epochs and done <= epochs + 1 and per_epoch != 1 else done
+def _updates(steps: float | None, epochs: float | None, per_epoch: float | None) -> float | None:
+    """Steps as updates, unless a program that logs once an epoch calls its epochs steps."""
+    return None if steps is not None and epochs and steps <= epochs + 1 and per_epoch != 1 else steps
 
 
 def _from_data(knobs: Knobs | None) -> float | None:
