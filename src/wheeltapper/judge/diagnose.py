@@ -23,8 +23,8 @@ from wheeltapper.judge.model import (
     Trouble,
     Verdict,
 )
-from wheeltapper.judge.posterior import Item, Posterior, weigh
-from wheeltapper.judge.tables import declared_causes
+from wheeltapper.judge.posterior import Item, Posterior, is_proof, weigh
+from wheeltapper.judge.tables import declared_causes, tables
 from wheeltapper.judge.validity import judge_metrics
 from wheeltapper.program.checks import registry
 from wheeltapper.reading.record import ClockName
@@ -94,7 +94,7 @@ def diagnose_run(
 def _verdict(posterior: Posterior, evidence: Evidence, study: Study, lines: Lines) -> Verdict:
     """Ill from a probability on; sound only below another one, with something clearly learned and no proof of a defect."""
     certain = any(f.severity == "ill" and f.grade == "is" for f in without_echoes(evidence.findings))
-    proved = any(pointer.grade == "proof" for pointer in evidence.pointers)
+    proved = any(is_proof(tables(), pointer) for pointer in evidence.pointers)
     if posterior.p_ill >= lines.ill:
         return "ill"
     learned = study.get("learned").seen and not _at_trivial_level(evidence.seen)
@@ -179,7 +179,7 @@ def _ranked_causes(posterior: Posterior, case: Case) -> tuple[RankedCause, ...]:
 
 def _ranked(id_: str, share: float, posterior: Posterior, case: Case) -> RankedCause:
     items = posterior.items.get(id_, ())
-    proved = any(isinstance(i.seen, Pointer) and i.seen.grade == "proof" and i.seen.cause == id_ for i in items)
+    proved = any(isinstance(i.seen, Pointer) and is_proof(tables(), i.seen) and i.seen.cause == id_ for i in items)
     weighed = [_weighed(item) for item in items if abs(item.bits) >= LEAST_BITS]
     weighed += [said for cause_id, said in case.trials if cause_id == id_]
     weighed.sort(key=lambda e: -abs(e.bits))

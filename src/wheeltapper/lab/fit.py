@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from wheeltapper.judge.evidence import Grade
-from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores
+from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores, weighed_grade
 from wheeltapper.judge.tables import (
     FAR_OUT,
     HEALTHY,
@@ -55,12 +55,14 @@ def _counted(runs: Sequence[Labelled]) -> Tables:
     ill: dict[str, Counter[int]] = defaultdict(Counter)
     by_cause: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
     named: Counter[tuple[str, str]] = Counter()
+    proofs = _proofs(runs)
     for run in runs:
         for id_, state in run.states.items():
             (ill if run.ill else healthy)[id_][state] += 1
             if run.ill and not run.confounded:
                 by_cause[id_][run.cause][state] += 1
-        for cause, grade in run.pointers:
+        for cause, grade, check in run.pointers:
+            grade = weighed_grade(proofs, grade, check, int(run.ill))  # type: ignore[arg-type]
             named[grade, "false" if not run.ill else "hit" if cause in (run.cause, *run.also) else "miss"] += 1
 
     def listed(counts: Counter[int], id_: str) -> list[int]:
@@ -76,7 +78,18 @@ def _counted(runs: Sequence[Labelled]) -> Tables:
     causes = Counter(run.cause for run in runs if run.ill and not run.confounded)
     pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in get_args(Grade)}
     total = Counter(run.ill for run in runs)
-    return Tables(states, dict(sorted(causes.items())), pointers, looked[True], looked[False], total[False], total[True])
+    return Tables(
+        states, dict(sorted(causes.items())), pointers, looked[True], looked[False], total[False], total[True], proofs.checks
+    )  # fmt: skip
+
+
+def _proofs(runs: Sequence[Labelled]) -> Tables:
+    """In how many broken and healthy runs each check gave a proof; nothing else is filled in."""
+    spoke: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for run in runs:
+        for check in {check for _, grade, check in run.pointers if grade == "proof"}:
+            spoke[check][0 if run.ill else 1] += 1
+    return Tables({}, {}, {}, 0, 0, 0, 0, {check: (ill, well) for check, (ill, well) in sorted(spoke.items())})
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,7 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
     """Each run against tables from which it was taken out."""
     declared = declared_causes()
     ids = tuple(declared)
-    own = tuple(sorted({c for run in runs for c, _ in run.pointers if c not in declared} | {run.cause for run in runs if run.ill and run.cause not in declared}))
+    own = tuple(sorted({c for run in runs for c, _, _ in run.pointers if c not in declared} | {run.cause for run in runs if run.ill and run.cause not in declared}))
     hyp = hypotheses(held, ids, own)
     names = tuple(held.states)
     rows_of = {c: i for i, c in enumerate(ids)}
@@ -117,8 +130,8 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
             column = known[key]
             ratios[r, : len(ids) + 1, k] = column[:-1]
             ratios[r, -1, k] = 0.0 if is_setting(id_) else column[-1]
-        for cause, grade in run.pointers:
-            hit, miss = pointer_bits(held, grade)  # type: ignore[arg-type]
+        for cause, grade, check in run.pointers:
+            hit, miss = pointer_bits(held, weighed_grade(held, grade, check, int(run.ill)))  # type: ignore[arg-type]
             fixed[r, 1:] += min(0.0, miss) * LN2
             fixed[r, hyp.ids.index(cause)] += (min(hit, STRONGEST) - min(0.0, miss)) * LN2
     return Problem(ratios, fixed, truth, names)

@@ -44,7 +44,7 @@ class Labelled(msgspec.Struct, frozen=True):
     ill: bool
     cause: str  # ours; empty where healthy
     states: dict[str, int]
-    pointers: list[tuple[str, str]]  # (cause, grade)
+    pointers: list[tuple[str, str, str]]  # (cause, grade, id of the finding)
     looked: bool
     also: list[str] = []  # causes that are right, too
     tier: str = ""
@@ -110,14 +110,14 @@ def see(path: str, label: dict[str, object]) -> Labelled:
     )  # fmt: skip
 
 
-def _states(path: str) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
+def _states(path: str) -> tuple[dict[str, int], list[tuple[str, str, str]], bool]:
     try:
         runs = read(path)
     except WheeltapperError:
         return {}, [], False
     run = max(runs, key=lambda r: sum(len(s) for s in r.series.values()))
     evidence = gather(Study(run), audited(run))
-    return {s.id: s.state for s in evidence.seen}, [(p.cause, p.grade) for p in evidence.pointers], evidence.looked
+    return {s.id: s.state for s in evidence.seen}, [(p.cause, p.grade, p.finding.id) for p in evidence.pointers], evidence.looked
 
 
 def save(runs: Iterable[Labelled], file: Path) -> None:

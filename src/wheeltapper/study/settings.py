@@ -51,12 +51,12 @@ def _wrong_ends(run: Run, knobs: Knobs) -> Iterator[Contradiction]:
             yield Contradiction("early-stop-wrong-mode", text, (knobs.place(id_),))
 
 
-def _monitored(run: Run, path: tuple[str, ...]) -> str:
+def _monitored(run: Run, path: tuple[str | int, ...]) -> str:
     """What a setting beside the mode says is watched."""
     for tree in run.configs:
         for leaf in tree.leaves:
-            words = leaf.path[-1].lower().split("_") if leaf.path else []
-            if leaf.path[:-1] == path[:-1] and isinstance(leaf.value, str) and {*words, leaf.path[-1].lower()} & set(MONITORS):
+            name = str(leaf.path[-1]).lower() if leaf.path else ""
+            if leaf.path[:-1] == path[:-1] and isinstance(leaf.value, str) and {*name.split("_"), name} & set(MONITORS):
                 return leaf.value
     return ""
 
