@@ -18,7 +18,7 @@ from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import Sign, ask, signs
 from wheeltapper.study import Absent, Study
 
-Grade = Literal["proof", "hint", "range", "note"]
+Grade = Literal["proof", "hint", "range", "note", "untried"]
 FAILED = "this {kind} failed, which is a bug in Wheeltapper"
 FAILS: tuple[type[Exception], ...] = (Exception,)  # what one observation or sign must not take the others with it by
 SEVERITY = {"note": 1, "watch": 2, "ill": 3}

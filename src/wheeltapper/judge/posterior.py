@@ -42,6 +42,7 @@ LN2 = math.log(2)
 NAMED = 40  # causes that a wrong finding could have named instead
 AGREES = 0.2  # the base rate: the rest of the evidence does not speak against it
 ALONE = 3.0  # bits that settings may give beyond what came of the run
+UNTRIED = 0.33  # of its bits: at first sight on a stranger's scripts such checks were right in 11 of 43 broken runs and spoke in 5 of 37 healthy ones
 STRONGEST = 14.0  # bits of all findings of code and settings together
 
 
@@ -80,7 +81,8 @@ def scores(
     """What the states of the observations and the findings of code and settings give to every hypothesis.
 
     Settings count in full for which cause it is. For whether anything is wrong they count by three bits more than what came of
-    the run says itself: a rare setting alone never makes a run ill.
+    the run says itself: a rare setting alone never makes a run ill. A check that is untried counts in full for which cause
+    it is, and by a third for whether there is one.
     """
     declared = declared_causes()
     own = tuple(dict.fromkeys(cause for cause, _, _ in pointers if cause not in declared))
@@ -101,12 +103,18 @@ def scores(
             settings += gain
         else:
             outcome += gain
+    untried = np.zeros(len(hyp.ids))
     for cause, grade, check in pointers:
-        gain = _pointed(cause, weighed_grade(held, grade, check), held, hyp.ids)
+        weighed = weighed_grade(held, grade, check)
+        gain = _pointed(cause, weighed, held, hyp.ids)
         gains.append((cause, gain))
-        outcome += gain
+        if weighed == "untried":
+            untried += gain
+        else:
+            outcome += gain
     allowed = ALONE * LN2 + np.maximum(outcome, 0.0)
-    return Scores(hyp.ids, hyp.prior + outcome + settings, hyp.prior + outcome + np.minimum(settings, allowed), gains)
+    ranking = hyp.prior + outcome + settings + untried
+    return Scores(hyp.ids, ranking, hyp.prior + outcome + UNTRIED * untried + np.minimum(settings, allowed), gains)
 
 
 def _strongest(gains: list[tuple[str, Floats]]) -> list[tuple[str, Floats]]:
@@ -199,8 +207,8 @@ def _ratios(held: Tables, id_: str, ids: tuple[str, ...], known: dict[str, Float
 
 
 def weighed_grade(held: Tables, grade: Grade, check: str, own: int = 0) -> Grade:
-    """A proof of a check of the program that has not proved itself yet counts as a hint; arithmetic on settings is one."""
-    return "hint" if grade == "proof" and check in registry() and not held.proves(check, own) else grade
+    """A proof of a check of the program that has not proved itself yet is untried; arithmetic on settings is a proof."""
+    return "untried" if grade == "proof" and check in registry() and not held.proves(check, own) else grade
 
 
 def is_proof(held: Tables, pointer: Pointer) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from wheeltapper.judge.evidence import Grade
-from wheeltapper.judge.posterior import STRONGEST, calibrated, log_odds, pointer_bits, scores, weighed_grade
+from wheeltapper.judge.posterior import STRONGEST, UNTRIED, calibrated, log_odds, pointer_bits, scores, weighed_grade
 from wheeltapper.judge.tables import (
     FAR_OUT,
     HEALTHY,
@@ -131,7 +131,8 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
             ratios[r, : len(ids) + 1, k] = column[:-1]
             ratios[r, -1, k] = 0.0 if is_setting(id_) else column[-1]
         for cause, grade, check in run.pointers:
-            hit, miss = pointer_bits(held, weighed_grade(held, grade, check, int(run.ill)))  # type: ignore[arg-type]
+            weighed = weighed_grade(held, grade, check, int(run.ill))  # type: ignore[arg-type]
+            hit, miss = (bits * (UNTRIED if weighed == "untried" else 1.0) for bits in pointer_bits(held, weighed))
             fixed[r, 1:] += min(0.0, miss) * LN2
             fixed[r, hyp.ids.index(cause)] += (min(hit, STRONGEST) - min(0.0, miss)) * LN2
     return Problem(ratios, fixed, truth, names)
