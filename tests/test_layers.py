@@ -30,6 +30,7 @@ LAYERS = [
     "trial",
     "report",
     "api",
+    "fleet",
     "watch",
     "testing",
     "guard",

@@ -58,9 +58,11 @@ __all__ = [
 ]
 
 
-def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
-    """Every run at a file or folder. Raises InputError where there is none."""
-    return read_runs(str(path), progress=progress)
+def read(
+    path: Where, *, progress: Progress | None = None, files: Sequence[Path] | None = None, within: Path | None = None
+) -> list[Run]:
+    """Every run at a file or folder. Raises InputError where there is none. `files`, `within`: as `read_runs` has them."""
+    return read_runs(str(path), progress=progress, files=files, within=within)
 
 
 def diagnose(
