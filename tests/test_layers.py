@@ -31,6 +31,7 @@ LAYERS = [
     "report",
     "api",
     "fleet",
+    "web",
     "watch",
     "testing",
     "guard",
