@@ -90,10 +90,15 @@ def _varies(values: Floats) -> bool:
     return bool(good.size >= FEWEST_RUNS and np.ptp(good) > 0)
 
 
-def _scores(members: Sequence[Member]) -> tuple[str, Floats]:
-    """The score that most runs have; NaN where a run has another."""
+def common_score(members: Sequence[Member]) -> str:
+    """The score that most runs are judged by."""
     counts = Counter(m.row.score_name for m in members if m.row.score is not None)
-    name = counts.most_common(1)[0][0] if counts else ""
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _scores(members: Sequence[Member]) -> tuple[str, Floats]:
+    """The common score; NaN where a run has another."""
+    name = common_score(members)
     held = [m.row.score if m.row.score_name == name and m.row.score is not None else np.nan for m in members]
     return name, np.array(held, dtype=np.float64)
 

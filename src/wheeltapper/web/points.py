@@ -7,6 +7,7 @@ from typing import Any
 
 from wheeltapper.errors import InputError
 from wheeltapper.fleet.scan import Member
+from wheeltapper.fleet.sweep import common_score
 from wheeltapper.fleet.table import Column, column_named
 from wheeltapper.report.text import clean
 
@@ -19,13 +20,20 @@ def scatter(members: Sequence[Member], x: str, y: str) -> dict[str, Any]:
         across, up = column_named(x, members), column_named(y, members)
     except InputError as error:
         return {"error": str(error)}
+    name = common_score(members)
+    if "score" in (x, y):  # scores of several kinds have no common scale
+        members = [member for member in members if member.row.score_name == name]
     names_x, names_y = _names(across, members), _names(up, members)
     points = []
     for member in members:
         at, value = _at(across, member, names_x), _at(up, member, names_y)
         if at is not None and value is not None:
             points.append({"id": member.id, "label": member.label, "verdict": member.row.verdict, "x": at, "y": value})
-    return {"x": across.title, "y": up.title, "names_x": names_x, "names_y": names_y, "points": points}
+    return {"x": _title(across, members), "y": _title(up, members), "names_x": names_x, "names_y": names_y, "points": points}
+
+
+def _title(column: Column, members: Sequence[Member]) -> str:
+    return f"best {common_score(members)}" if column.id == "score" else column.title
 
 
 def _names(column: Column, members: Sequence[Member]) -> list[str]:

@@ -117,7 +117,7 @@ def cell_of(column: Column, member: Member) -> Cell:
     if column.id == "p_ill":
         return Cell(percent(row.p_ill), "share", "", row.p_ill)
     if column.id == "cause":
-        return Cell(f"{row.cause_title} ({percent(row.cause_share)})" if row.cause else "", "cause", row.cause)
+        return Cell(f"{row.cause_title} ({percent(row.cause_share)})" if row.cause else "", "why", row.cause)
     if column.id == "score":
         return Cell("" if row.score is None else f"{num(row.score)}", "number", row.score_name)
     if column.id == "progress":
@@ -160,7 +160,7 @@ def settings_view(run: Run) -> list[SettingView]:
         rank = None if number is None else place_in_practice(value.id, number, optimizer=named)
         words = "" if rank is None or number is None else clean(rank.sentence(number), 200)
         place = knobs.place(value.id) if value.leaf is not None else None
-        unit = f" {value.unit}" if value.unit and value.unit not in str(value.value) else ""
+        unit = f" {value.unit}" if value.unit not in (None, "unknown") else ""
         out.append(
             SettingView(value.id, value_words(value.value) + unit, place, words, bool(rank and rank.beyond), value.default)
         )
