@@ -104,10 +104,11 @@ class LiveFleet:
 
     def _go_on(self) -> None:
         while not self._stop.is_set():
-            began = time.monotonic()
+            began, first = time.monotonic(), not self.ready.is_set()  # the first look reads all that is not known
             self.look()
             self.ready.set()
-            self._stop.wait(max(self.every, SHARE * (time.monotonic() - began)))
+            cost = 0.0 if first else time.monotonic() - began
+            self._stop.wait(max(self.every, SHARE * cost))
 
 
 def _diagnose(member: Member) -> Diagnosis:

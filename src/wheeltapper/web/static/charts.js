@@ -95,8 +95,8 @@
     state.charts = [];
     box.replaceChildren();
     if (!charts.length) { const p = document.createElement("p"); p.className = "soft"; p.textContent = "No curve with two points is logged."; box.append(p); }
-    charts.forEach((chart, number) => {
-      if (!chart.lines.length) return;
+    const holders = charts.map((chart) => {
+      if (!chart.lines.length) return null;
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
       const title = document.createElement("strong");
@@ -117,6 +117,11 @@
       const holder = document.createElement("div");
       figure.append(holder);
       box.append(figure);
+      return holder;
+    });
+    charts.forEach((chart, number) => { // when all stand in their places, their widths are known
+      const holder = holders[number];
+      if (!holder) return;
       const shown = { ...chart };
       if (state.log && !positive(chart)) shown.log = false;
       let timer = null;
