@@ -13,6 +13,7 @@ SRC = Path(__file__).resolve().parents[1] / "src" / "wheeltapper"
 # Left to right. A name is a top-level module or package of wheeltapper.
 LAYERS = [
     "errors",
+    "shown",
     "limits",
     "finding",
     "settings",
@@ -37,6 +38,7 @@ LAYERS = [
     "guard",
     "lab",
     "cli",
+    "notebook",
     "__main__",
 ]
 TORCH_ALLOWED = {"guard", "lab"}
