@@ -19,6 +19,7 @@ LAYERS = [
     "settings",
     "reading",
     "run",
+    "places",
     "program",
     "simulate",
     "audit",

@@ -22,6 +22,7 @@ from wheeltapper.judge.compare import Comparison, compare_runs
 from wheeltapper.judge.diagnose import LINES, diagnose_run
 from wheeltapper.judge.model import Diagnosis, Lines
 from wheeltapper.judge.schedule import Schedule, lay_out
+from wheeltapper.places import local_path
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
@@ -63,8 +64,9 @@ __all__ = [
 def read(
     path: Where, *, progress: Progress | None = None, files: Sequence[Path] | None = None, within: Path | None = None
 ) -> list[Run]:
-    """Every run at a file or folder. Raises InputError where there is none. `files`, `within`: as `read_runs` has them."""
-    return read_runs(str(path), progress=progress, files=files, within=within)
+    """Every run at a file, a folder or a place elsewhere (places/). Raises InputError where there is none. `files`, `within`:
+    as `read_runs` has them."""
+    return read_runs(local_path(path), progress=progress, files=files, within=within)
 
 
 def diagnose(

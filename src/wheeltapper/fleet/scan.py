@@ -20,6 +20,7 @@ from wheeltapper.fleet.units import Unit, units_of
 from wheeltapper.fleet.worker import Outcome, Task, task_of
 from wheeltapper.judge.diagnose import LINES
 from wheeltapper.judge.model import Lines
+from wheeltapper.places import local_path
 from wheeltapper.report.text import clean
 
 BATCH = 200  # outcomes written to the index at once
@@ -72,7 +73,7 @@ def scan(
     """Every run at these paths. A path that is not there is an InputError where it is the only one, else a problem."""
     began = time.perf_counter()
     work = _Work()
-    units = _all_units([Path(path) for path in paths], work)
+    units = _all_units(list(paths), work)
     with Index(judge_key(lines), index_file) as index:
         _take_known(units, index, work)
         read = len(work.todo)
@@ -83,11 +84,11 @@ def scan(
     return Fleet(members, tuple(work.problems), empty, read, time.perf_counter() - began, notes)
 
 
-def _all_units(paths: list[Path], work: _Work) -> list[Unit]:
+def _all_units(paths: list[Where], work: _Work) -> list[Unit]:
     found: dict[Path, Unit] = {}
     for path in paths:
         try:
-            for unit in units_of(path):
+            for unit in units_of(local_path(path)):
                 if all(_speakable(file) for file in (unit.path, *unit.files)):
                     found[unit.path if unit.path not in found else unit.files[0]] = unit
                 else:

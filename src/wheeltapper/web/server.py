@@ -12,6 +12,7 @@ from pathlib import Path
 import uvicorn
 
 from wheeltapper.errors import InputError
+from wheeltapper.places import local_path
 from wheeltapper.web.app import make_app
 from wheeltapper.web.live import LiveFleet
 
@@ -24,6 +25,7 @@ def serve(
     paths: Sequence[str], *, port: int, host: str, token: str | None, every: float, browser: bool = False
 ) -> None:
     """Serve until Ctrl-C."""
+    paths = [str(local_path(path)) for path in paths]
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
         raise InputError(f"there is no file or folder {missing[0]}.", do="Give folders that runs were written to.")
