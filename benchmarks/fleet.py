@@ -19,7 +19,8 @@ from wheeltapper.fleet.scan import scan
 from wheeltapper.fleet.table import grouped, matching, ordered
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from made_fleet import fleet_at  # noqa: E402
+from made_fleet import fleet_at
+
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000

@@ -33,7 +33,7 @@ from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.remedy.studied import study_of
-from wheeltapper.report import notebook as _notebook
+from wheeltapper.report.notebook import register
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.trial.arms import Wish
@@ -41,9 +41,10 @@ from wheeltapper.trial.plan import TrialPlan, make_plan
 from wheeltapper.trial.read import Trial, read_trial, tried, tried_in
 from wheeltapper.trial.search import Differences, differences
 
-FACES = _notebook.FACES  # how objects look in a notebook: registered by the import
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
+
+register()  # how objects look in a notebook
 
 __all__ = [
     "check",

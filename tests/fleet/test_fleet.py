@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_fleet import fleet_at, write_run
 
+from made_fleet import fleet_at, write_run
 from wheeltapper import api
 from wheeltapper.errors import InputError
 from wheeltapper.fleet import content, pool

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_fleet import fleet_at
 
+from made_fleet import fleet_at
 from wheeltapper.cli.main import main
 from wheeltapper.errors import InputError
 from wheeltapper.fleet.export import as_csv

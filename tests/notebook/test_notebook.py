@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_fleet import write_run
 
 import wheeltapper
+from made_fleet import write_run
 from wheeltapper import notebook
 
 CASE = Path(__file__).resolve().parents[2] / "examples" / "cases" / "004-imagenet-onecycle"
@@ -48,7 +48,7 @@ def test_tables(diagnosis: Any, library: str) -> None:
     to = getattr(notebook, f"to_{library}")
     points = to(diagnosis.run)
     assert len(points) == sum(len(series) for series in diagnosis.run.series.values())
-    assert list(to(diagnosis)["cause"])[0] == diagnosis.causes[0].id
+    assert next(iter(to(diagnosis)["cause"])) == diagnosis.causes[0].id
     assert list(to([diagnosis, diagnosis])["verdict"]) == ["ill", "ill"]
 
 

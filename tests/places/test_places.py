@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from made_fleet import write_run
 
+from made_fleet import write_run
 from wheeltapper import api
 from wheeltapper.cli.main import main
 from wheeltapper.errors import InputError
@@ -151,7 +157,7 @@ HISTORY = [{"key": "val/loss", "value": 2.3 * 0.9**k + 0.3, "timestamp": 1_700_0
 class FakeTracking(BaseHTTPRequestHandler):
     """What an MLflow server answers, as its REST documentation has it."""
 
-    asked: list[str] = []
+    asked: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -180,6 +186,36 @@ class FakeTracking(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+@pytest.mark.slow
+def test_a_real_mlflow_server(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="needs mlflow")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    store = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port),
+               "--default-artifact-root", str(tmp_path / "artifacts"), "--workers", "1"]  # fmt: skip
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True)
+    try:
+        ends = time.monotonic() + 120
+        while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < ends:
+            time.sleep(0.3)
+        client = mlflow.MlflowClient(f"http://127.0.0.1:{port}")
+        experiment = client.create_experiment("demo")
+        for name in ("one", "two"):
+            run = client.create_run(experiment, run_name=name).info.run_id
+            client.log_param(run, "lr", 0.01)
+            for point in HISTORY:
+                client.log_metric(run, "val/loss", point["value"], timestamp=point["timestamp"], step=point["step"])
+            client.set_terminated(run)
+        runs = api.read(f"mlflow:http://127.0.0.1:{port}?experiment=demo")
+        assert len(runs) == 2
+        assert [len(run.series["val/loss"]) for run in runs] == [30, 30]
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(30)
 
 
 def test_an_mlflow_server(cache: Path) -> None:

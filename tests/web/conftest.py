@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from made_fleet import fleet_at
 
 TOKEN = "a-token-for-tests"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import HOSTILE, TOKEN
 
 pytest.importorskip("selenium", reason="needs selenium")

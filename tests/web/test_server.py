@@ -10,8 +10,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, build_opener, urlopen
 
 import pytest
-from conftest import TOKEN
 
+from conftest import TOKEN
 from wheeltapper.cli.main import main
 from wheeltapper.errors import InputError
 
@@ -123,7 +123,6 @@ def test_zoom_gives_the_points_of_the_part(address: str, live: Any) -> None:
 def test_a_folder_that_vanishes_is_said_and_what_was_known_stays(tmp_path: Path) -> None:
     pytest.importorskip("starlette", reason="needs the extra [web]")
     from made_fleet import fleet_at
-
     from wheeltapper.web.live import LiveFleet
 
     fleet_at(tmp_path / "runs", 4)

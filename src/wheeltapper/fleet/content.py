@@ -20,7 +20,7 @@ LARGE = 8 << 20  # bytes
 END = 1 << 16  # bytes at each end of a large file
 PACKAGE = Path(__file__).resolve().parents[1]
 # Parts of the package that show answers and do not make them.
-SHOWING = {"cli", "web", "watch", "lab", "guard", "testing.py", "places"}
+SHOWING = {"cli", "web", "watch", "lab", "guard", "testing.py", "places", "notebook.py", "shown.py"}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Runs, diagnoses and fixes in a notebook. Importing this module registers them (shown.py)."""
+"""Runs, diagnoses and fixes in a notebook."""
 
 from __future__ import annotations
 
@@ -128,6 +128,8 @@ def _run_dict(run: Run) -> dict[str, Any]:
     return out
 
 
-FACES["Diagnosis"] = Face(diagnosis_line, diagnosis_card, _diagnosis_dict, diagnosis_rows)
-FACES["Run"] = Face(run_line, run_card, _run_dict, run_rows)
-FACES["Fix"] = Face(fix_line, fix_card, fix_object, fix_rows)
+def register() -> None:
+    """Tell shown.py how each class looks."""
+    FACES["Diagnosis"] = Face(diagnosis_line, diagnosis_card, _diagnosis_dict, diagnosis_rows)
+    FACES["Run"] = Face(run_line, run_card, _run_dict, run_rows)
+    FACES["Fix"] = Face(fix_line, fix_card, fix_object, fix_rows)

@@ -37,7 +37,15 @@ from wheeltapper.web.live import LiveFleet
 from wheeltapper.web.points import scatter
 from wheeltapper.web.security import Doorman
 from wheeltapper.web.views import (
-    Asked, asked_by, attempts_of, columns_offered, file_view, files_of, incidents_of, settings_view, table_view,
+    Asked,
+    asked_by,
+    attempts_of,
+    columns_offered,
+    file_view,
+    files_of,
+    incidents_of,
+    settings_view,
+    table_view,
 )  # fmt: skip
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".txt": "text/plain"}

@@ -10,6 +10,7 @@ from wheeltapper.judge.compare import Comparison, CurvePair
 from wheeltapper.judge.model import Diagnosis
 from wheeltapper.reading.record import ClockName, Floats
 from wheeltapper.report.curves import Chart, Line, charts_of, thin
+from wheeltapper.report.spark import wants_log
 from wheeltapper.report.text import clean
 from wheeltapper.report.view import curve_line
 from wheeltapper.run.model import Series
@@ -116,7 +117,7 @@ def _pair(pair: CurvePair, names: tuple[str, str]) -> dict[str, Any]:
     return {
         "title": clean(pair.name, 60),
         "clock": pair.clock,
-        "log": False,
+        "log": pair.a.better != "up" and wants_log(np.concatenate([s.values[s.finite] for s in (pair.a, pair.b)])),
         "lines": lines,
         "marks": marks,
         "band": None,

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from wheeltapper.errors import InputError
+from wheeltapper.finding import Place
 from wheeltapper.fleet.scan import Member
 from wheeltapper.fleet.table import COLUMNS, SHOWN, Column, column_named, matching, ordered, settings_in
-from wheeltapper.finding import Place
 from wheeltapper.judge.compare import knobs_of
 from wheeltapper.limits import is_plain_file
 from wheeltapper.remedy.case_file import Attempt, cases_of, load_case

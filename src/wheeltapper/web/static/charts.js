@@ -20,7 +20,7 @@
   function short(v) {
     if (v == null) return "–";
     const a = Math.abs(v);
-    return a !== 0 && (a < 1e-3 || a >= 1e6) ? v.toExponential(3) : String(+v.toPrecision(5));
+    return a !== 0 && (a < 1e-3 || a >= 1e6) ? (+v.toPrecision(4)).toExponential() : String(+v.toPrecision(5));
   }
 
   function marksPlugin(chart) {
