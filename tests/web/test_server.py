@@ -158,3 +158,28 @@ def test_options_that_cannot_be(words: list[str], tmp_path: Path, capsys: pytest
     pytest.importorskip("uvicorn", reason="needs the extra [web]")
     assert main(["serve", str(tmp_path), *words]) == 2
     assert "wheeltapper:" in capsys.readouterr().err
+
+
+def test_the_planned_rate_stands_beside_the_logged_one() -> None:
+    pytest.importorskip("starlette", reason="needs the extra [web]")
+    from wheeltapper import api
+    from wheeltapper.web.curves import charts_json
+
+    case = Path(__file__).resolve().parents[2] / "examples" / "cases" / "001-sr-degradation"
+    chart = next(c for c in charts_json(api.diagnose(case)[0]) if c["title"] == "lr")
+    planned = next(line for line in chart["lines"] if line["role"] == "plan")
+    assert (chart["clock"], planned["x"][-1]) == ("step", 40_000)
+    assert max(planned["y"]) == pytest.approx(0.0002)
+
+
+def test_a_plan_in_steps_on_a_clock_of_epochs() -> None:
+    pytest.importorskip("starlette", reason="needs the extra [web]")
+    import numpy as np
+
+    from wheeltapper.simulate.plan import Plan
+    from wheeltapper.web.curves import _ticks
+
+    steps, epochs = Plan("p", np.ones((1, 11)), "steps"), Plan("p", np.ones((1, 11)), "epochs")
+    assert (_ticks(steps, "epoch", 50), _ticks(epochs, "step", 50), _ticks(steps, "step", None)) == (0.02, 50.0, 1.0)
+    assert _ticks(steps, "epoch", None) is None
+    assert _ticks(steps, "token", 50) is None

@@ -17,7 +17,7 @@ from wheeltapper.run.model import Series
 from wheeltapper.simulate.plan import Plan
 
 MOST_CHARTS = 12
-TICKS: dict[str, str] = {"steps": "step", "epochs": "epoch", "updates": "step"}
+TICKS: dict[str, str] = {"steps": "step", "micro_steps": "micro_step", "epochs": "epoch", "samples": "sample"}
 
 
 def charts_json(diagnosis: Diagnosis) -> list[dict[str, Any]]:
@@ -91,11 +91,23 @@ def _planned(diagnosis: Diagnosis, chart: Chart) -> dict[str, Any] | None:
     if diagnosis.study is None or not any(line.name in rates for line in chart.lines):
         return None
     plan: Plan | None = diagnosis.study.maybe("lr_plan")
-    if plan is None or TICKS.get(plan.unit) != chart.clock:
+    scale = None if plan is None else _ticks(plan, chart.clock, diagnosis.run.fact("steps_per_epoch"))
+    if plan is None or scale is None:
         return None
     y: Floats = plan.lr()
-    thinned = thin(np.arange(len(y), dtype=np.float64), y, 0.0, float(len(y) - 1))
+    x = scale * np.arange(len(y), dtype=np.float64)
+    thinned = thin(x, y, 0.0, float(x[-1]))
     return {**_line(Line("planned rate", "plan", thinned.pieces, thinned.broken)), "dashed": True}
+
+
+def _ticks(plan: Plan, clock: str, per_epoch: object) -> float | None:
+    """How far a clock goes in one tick of a plan; None where that is not known."""
+    unit = TICKS.get(plan.unit)
+    if unit == clock:
+        return 1.0
+    if not isinstance(per_epoch, int | float) or not per_epoch > 0:
+        return None
+    return {("step", "epoch"): 1.0 / per_epoch, ("epoch", "step"): float(per_epoch)}.get((unit or "", clock))
 
 
 def pairs_json(comparison: Comparison, names: tuple[str, str]) -> list[dict[str, Any]]:
