@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from wheeltapper.cli.lines import add_line_options, lines_of
 from wheeltapper.cli.output import SIGNED_MARKDOWN, add_look_options, console_for, write
 from wheeltapper.errors import InputError
+
+if TYPE_CHECKING:
+    from wheeltapper.fleet.scan import Engine
 
 DESCRIPTION = """\
 Says whether a run is sound; whether its numbers can be believed; what happened, from
@@ -45,6 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     many.add_argument("--filter", action="append", metavar="TEST", help='only these, as in "p_ill>0.5" or "cause~warmup"')
     many.add_argument("--group", metavar="COLUMN", help="counts by the values of a column or a setting")
     many.add_argument("--all", action="store_true", help="every run, not only the first 40")
+    many.add_argument("--engine", metavar="NAME", help="ray, or ray:ADDRESS: scan on a Ray cluster (needs ray)")
     parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
     add_line_options(parser)
     parser.add_argument("--brief", action="store_true", help="the first screen only")
@@ -95,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _asks_for_table(args: argparse.Namespace) -> bool:
     """A folder of many runs is a table; the whole report of each is for a few, or where a page or JSON was asked for."""
-    if any((args.csv, args.parquet, args.sort, args.filter, args.group, args.all)):
+    if any((args.csv, args.parquet, args.sort, args.filter, args.group, args.all, args.engine)):
         return True
     if args.json or args.html or args.markdown or args.target:
         return False
@@ -107,6 +112,19 @@ def _asks_for_table(args: argparse.Namespace) -> bool:
 
     units = (unit for path in args.path if Path(path).exists() for unit in units_of(Path(path)))
     return len(list(islice(units, MOST_FULL + 1))) > MOST_FULL
+
+
+def _engine(name: str | None) -> Engine:
+    from wheeltapper.fleet.pool import run_tasks
+
+    if name is None:
+        return run_tasks
+    kind, _, address = name.partition(":")
+    if kind != "ray":
+        raise InputError(f"there is no engine {kind!r}.", do="There is ray, and without --engine this machine.")
+    from wheeltapper.fleet.on_ray import ray_engine
+
+    return ray_engine(address)
 
 
 def _run_table(args: argparse.Namespace) -> int:
@@ -121,7 +139,7 @@ def _run_table(args: argparse.Namespace) -> int:
     if refused:
         raise InputError(f"--{refused[0]} is a report of each run, not of a table.", do="Leave out --sort, --filter, --group.")
     with Progress("reading runs") as progress:
-        fleet = some_runs(scan(args.path, lines=lines_of(args), progress=progress), args.path)
+        fleet = some_runs(scan(args.path, lines=lines_of(args), progress=progress, engine=_engine(args.engine)), args.path)
     members = ordered(matching(fleet.members, args.filter or []), args.sort)
     if args.csv:
         write(as_csv(members), args.csv)
