@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from served import HOSTILE, TOKEN
 
 from made_fleet import fleet_at
-
-TOKEN = "a-token-for-tests"
-HOSTILE = "<img src=x onerror=document.title=1>&\"'"
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from conftest import HOSTILE, TOKEN
+from served import HOSTILE, TOKEN
 
 pytest.importorskip("selenium", reason="needs selenium")
 from selenium.webdriver import ActionChains

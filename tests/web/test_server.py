@@ -10,8 +10,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, build_opener, urlopen
 
 import pytest
+from served import TOKEN
 
-from conftest import TOKEN
 from wheeltapper.cli.main import main
 from wheeltapper.errors import InputError
 
