@@ -13,11 +13,13 @@ SRC = Path(__file__).resolve().parents[1] / "src" / "wheeltapper"
 # Left to right. A name is a top-level module or package of wheeltapper.
 LAYERS = [
     "errors",
+    "shown",
     "limits",
     "finding",
     "settings",
     "reading",
     "run",
+    "places",
     "program",
     "simulate",
     "audit",
@@ -30,11 +32,14 @@ LAYERS = [
     "trial",
     "report",
     "api",
+    "fleet",
+    "web",
     "watch",
     "testing",
     "guard",
     "lab",
     "cli",
+    "notebook",
     "__main__",
 ]
 TORCH_ALLOWED = {"guard", "lab"}

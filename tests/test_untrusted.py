@@ -13,7 +13,8 @@ OWN_PROCESS = {"lab", "guard"}
 # A trial starts what the user names on the command line (the training, git in their own checkout), never what a run's
 # files say. The places where that happens are named, so that there is no other.
 # remedy/loads.py hands a config that we wrote to the framework's own loader, in a process of its own.
-STARTS = {"remedy/loads.py", "trial/engines/local.py", "trial/engines/slurm.py", "trial/git.py"}
+# fleet/pool.py starts our own worker (`python -P -m wheeltapper.fleet.worker`), with no word of a run in the command.
+STARTS = {"fleet/pool.py", "remedy/loads.py", "trial/engines/local.py", "trial/engines/slurm.py", "trial/git.py"}
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_CALLS = {
     ("pickle", "load"),

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from wheeltapper.errors import WheeltapperError
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext wheeltapper`"""
+    from wheeltapper.notebook import load
+
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'wheeltapper' has no attribute {name!r}")

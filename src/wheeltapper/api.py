@@ -22,6 +22,7 @@ from wheeltapper.judge.compare import Comparison, compare_runs
 from wheeltapper.judge.diagnose import LINES, diagnose_run
 from wheeltapper.judge.model import Diagnosis, Lines
 from wheeltapper.judge.schedule import Schedule, lay_out
+from wheeltapper.places import local_path
 from wheeltapper.prognosis.forecast import forecast
 from wheeltapper.prognosis.goal import Goal, goal_of, toward
 from wheeltapper.remedy.case_file import NAME as CASE
@@ -32,6 +33,7 @@ from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.remedy.studied import study_of
+from wheeltapper.report.notebook import register
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
 from wheeltapper.trial.arms import Wish
@@ -41,6 +43,8 @@ from wheeltapper.trial.search import Differences, differences
 
 Where = str | PathLike[str]
 Progress = Callable[[str, int, int], None]  # the file, how many are done, how many there are
+
+register()  # how objects look in a notebook
 
 __all__ = [
     "check",
@@ -58,9 +62,12 @@ __all__ = [
 ]
 
 
-def read(path: Where, *, progress: Progress | None = None) -> list[Run]:
-    """Every run at a file or folder. Raises InputError where there is none."""
-    return read_runs(str(path), progress=progress)
+def read(
+    path: Where, *, progress: Progress | None = None, files: Sequence[Path] | None = None, within: Path | None = None
+) -> list[Run]:
+    """Every run at a file, a folder or a place elsewhere (places/). Raises InputError where there is none. `files`, `within`:
+    as `read_runs` has them."""
+    return read_runs(local_path(path), progress=progress, files=files, within=within)
 
 
 def diagnose(

@@ -35,7 +35,7 @@ MOST_REPORT = 100 << 20  # bytes
 GENERIC = 0.3  # how sure a reader is that reads anything of its kind
 
 # Options that name a file to write, and arguments that name what is read.
-WRITTEN = ("output", "html", "state", "script")
+WRITTEN = ("output", "html", "csv", "parquet", "state", "script")
 READ = ("path", "first", "second", "config", "run", "case", "plan", "good", "corpus", "incident")
 
 

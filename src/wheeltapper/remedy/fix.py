@@ -26,6 +26,7 @@ from wheeltapper.settings.edit import editable
 from wheeltapper.settings.edited import Edited
 from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.shown import Shown
 
 MOST_BESIDE = 6  # lines of what is proved besides; `check` has them all
 # ready: files can be written. nothing: the run is sound. code: no setting mends it, lines of code do.
@@ -34,8 +35,8 @@ MOST_BESIDE = 6  # lines of what is proved besides; `check` has them all
 State = Literal["ready", "nothing", "code", "refused", "cannot-tell"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fix(Shown):
     """All that `wheeltapper fix` knows about one run."""
 
     diagnosis: Diagnosis

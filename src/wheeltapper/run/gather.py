@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -59,11 +59,15 @@ def read_runs(
     *,
     progress: Callable[[str, int, int], None] | None = None,
     read: Callable[[Path], list[Reading]] = readings_of,
+    files: Sequence[Path] | None = None,
+    within: Path | None = None,
 ) -> list[Run]:
     """Every run at a file or folder. Raises NothingToRead when there is none.
 
     `progress` is called before each file of a folder with its path, how many were read, and how many there are.
     `read` reads one file; who follows a live run gives one that remembers what it has read.
+    `files` and `within`: the folder is a part of a larger one, `within`; these are its files and those of the folders above
+    it. Its runs are read as they are when the larger folder is read as a whole.
     """
     top = Path(path)
     if not top.exists():
@@ -76,13 +80,16 @@ def read_runs(
             why = "is empty" if top.stat().st_size == 0 else "does not read as a log, a config or a checkpoint of a run"
             raise NothingToRead(f"{top} {why}.", do=_GIVE)
         return with_names(_by_key(readings, top.stem, str(top), []))
-    files, notes = _walk(top)
+    notes: list[Note] = []
+    if files is None:
+        files, notes = walk_files(top)
+    outer = within or top
     groups: dict[Path, list[Reading]] = defaultdict(list)
     scripts: dict[Path, list[str]] = defaultdict(list)
     for done, file in enumerate(files):
         if progress:
             progress(str(file), done, len(files))
-        home = home_of(file.parent, top)
+        home = home_of(file.parent, outer)
         if _is_script(file):
             scripts[home].append(str(file))
             continue
@@ -92,19 +99,21 @@ def read_runs(
         groups[home] += found
     groups = _without_documents(groups)
     groups = {home: guard_beside_log(readings) for home, readings in groups.items()}
-    runs = _runs_of(joined(rejoined(groups, top)), scripts, top)
+    runs = _runs_of(joined(rejoined(groups, outer)), scripts, outer)
+    if within is not None:
+        runs = [run for run in runs if run.series and _within(Path(run.root), top)]
     if not runs:
         raise NothingToRead(f"{top} {_nothing_in(len(files), notes)}.", do=_POINT)
     if notes:
         runs[0] = _with_notes(runs[0], notes)
-    if len({run.root for run in runs}) == 1:
+    if within is None and len({run.root for run in runs}) == 1:
         runs = [replace(run, alone=True) for run in runs]
     return with_names(runs)
 
 
 def files_at(path: Path) -> list[Path]:
     """The files that `read_runs` would open."""
-    return [path] if path.is_file() else [file for file in _walk(path)[0] if not _is_script(file)]
+    return [path] if path.is_file() else [file for file in walk_files(path)[0] if not _is_script(file)]
 
 
 def _is_script(file: Path) -> bool:
@@ -155,7 +164,7 @@ def _tells_something(reading: Reading) -> bool:
     )
 
 
-def _walk(top: Path) -> tuple[list[Path], list[Note]]:
+def walk_files(top: Path) -> tuple[list[Path], list[Note]]:
     """Files below `top` in natural order, each real folder once (a symlink loop is walked once)."""
     seen: set[tuple[int, int]] = set()
     out: list[Path] = []
@@ -183,7 +192,7 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
                     continue  # batches and random states that the guard kept
                 elif "wandb" in folder.parts and TRACKER_LOG.match(entry.name):
                     continue  # what the tracker says of itself
-                elif entry.is_file() and entry.name not in NOT_FOR_US and _worth_opening(entry.name):
+                elif entry.is_file() and is_worth_opening(entry.name):
                     yield Path(entry.path)
             except OSError as error:
                 notes.append(Note(f"cannot be read: {error.strerror}", entry.path, level="lost"))
@@ -196,8 +205,11 @@ def _walk(top: Path) -> tuple[list[Path], list[Note]]:
     return out, notes
 
 
-def _worth_opening(name: str) -> bool:
+def is_worth_opening(name: str) -> bool:
+    """Whether a file of this name may be a record of training."""
     stem, ending = os.path.splitext(name)
+    if name in NOT_FOR_US:
+        return False
     return ending.lower() not in SKIP_ENDINGS or (
         ending in {".npy", ".npz"} and (names_measure(stem) or name == "evaluations.npz")
     )

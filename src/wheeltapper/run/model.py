@@ -11,6 +11,7 @@ import numpy as np
 from wheeltapper.finding import Place
 from wheeltapper.reading.record import Checkpoint, ClockName, Event, Fact, Floats, Ints, Note, Window
 from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.shown import Shown
 
 Better = Literal["up", "down", "neither", "unknown"]
 Split = Literal["train", "val", "test"]
@@ -137,8 +138,8 @@ class Segment:
     beside: bool = False  # another file tells of the same launch
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Shown):
     """Everything known about one training run."""
 
     name: str

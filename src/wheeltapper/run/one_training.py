@@ -16,7 +16,7 @@ from wheeltapper.run.copies import tell_one_training
 
 MOST_FOLDERS = 80  # compared pair by pair; a sweep of more has its runs apart
 # Where a tracker writes for the run of the folder above.
-_TRACKERS = {
+TRACKERS = {
     "wandb",
     "runs",
     "mlruns",
@@ -76,7 +76,7 @@ def _formats(readings: list[Reading]) -> set[str]:
 def _near(above: Path, below: Path) -> bool:
     """One folder below, or one that a tracker made: a run kept deep in an archive is another matter."""
     between = below.relative_to(above).parts
-    return len(between) == 1 or any(part.lower() in _TRACKERS for part in between) or len(between) <= 3
+    return len(between) == 1 or any(part.lower() in TRACKERS for part in between) or len(between) <= 3
 
 
 def _join(groups: Groups, results: dict[Path, list[tuple[str, Points]]], above: Path, below: Path) -> None:

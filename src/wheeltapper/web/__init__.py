@@ -1,0 +1,1 @@
+"""`wheeltapper serve`: runs in a browser. Server-rendered pages; nothing is written, nothing comes from elsewhere."""
