@@ -32,8 +32,11 @@ from wheeltapper.remedy.followup import Followup, follow_up
 from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.remedy.studied import study_of
+from wheeltapper.review import Record, Review, review_claims, review_text
+from wheeltapper.review.model import AnyClaim
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
+from wheeltapper.settings.parse import parse_file
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.plan import TrialPlan, make_plan
 from wheeltapper.trial.read import Trial, read_trial, tried, tried_in
@@ -52,6 +55,7 @@ __all__ = [
     "plan_search",
     "plan_trial",
     "read",
+    "review",
     "save_fix",
     "schedule",
     "trial",
@@ -242,6 +246,26 @@ def _one(where: Where | Run, name: str | None, option: str, progress: Progress |
             do=f"Say which with {option} NAME, out of: {_names(runs)}.",
         )
     return runs[0]
+
+
+def review(
+    claims: str | Sequence[AnyClaim],
+    path: Where | Run,
+    *,
+    configs: Sequence[Where] = (),
+    name: str | None = None,
+    document: str = "",
+    progress: Progress | None = None,
+) -> Review:
+    """What the record of a run says to a written diagnosis: its text, or claims that were read from it elsewhere.
+    `configs`: settings that lie elsewhere."""
+    run = _one(path, name, "--run", progress)
+    trees = [tree for config in configs if (tree := parse_file(Path(config))) is not None]
+    report = audit_run(run)
+    record = Record(judge(run, audit=report.findings), report, tuple(trees))
+    if isinstance(claims, str):
+        return review_text(claims, record, document)
+    return review_claims(claims, record, document)
 
 
 def _names(runs: Sequence[Run]) -> str:

@@ -1,0 +1,202 @@
+"""Claims about curves in a sentence: values at places, from one value to another, and which way it goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from wheeltapper.review.model import AnyClaim, Change, Direction, Moment, Prediction, Value
+from wheeltapper.review.quantities import Position, Quantity, positions, quantities
+from wheeltapper.review.subjects import Mention, mentions
+from wheeltapper.run.model import Run
+
+_MOMENTS: tuple[tuple[Moment, re.Pattern[str]], ...] = (
+    ("never-above", re.compile(r"never\s+(?:exceeds?|gets? (?:to|above|over)|reach(?:es|ed)?|went above|passes)|at most|not above|only reach(?:es|ed)?", re.I)),
+    ("never-below", re.compile(r"never\s+(?:falls?|gets?|drops?|went) below|at least|not below", re.I)),
+    ("lowest", re.compile(r"minimum|lowest|min\b|bottoms? out|\blow(?:est)? (?:at|of)", re.I)),
+    ("highest", re.compile(r"peak(?:s|ed)?\b|maximum|highest|max\b|spik(?:es|ed)|tops? out|jumps? to", re.I)),
+    ("best", re.compile(r"\bbest\b", re.I)),
+    ("last", re.compile(r"\bends?\b|ended|final(?:ly)?|at the end|by the end|the last|finish(?:es|ed) (?:at|with)|current(?:ly)?|afterwards", re.I)),
+    ("first", re.compile(r"\bstart(?:s|ed)? (?:at|with|from)|initial|at the start|at first|the first|in the beginning|begins? (?:at|with)", re.I)),
+    ("highest", re.compile(r"\breach(?:es|ed)?\b|gets? to|climbs? to|rises? to|up to", re.I)),
+    ("last", re.compile(r"(?:falls?|drops?|decays?|down|collapses?|goes) to|stays? (?:at|near|around)|stuck|flat at", re.I)),
+)  # fmt: skip
+_UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed|ing|e)|doubl(?:es|ing)|blows? up|goes up"
+_DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|decay(?:s|ed|ing)?|decreas(?:es|ed|ing|e)|collaps(?:es|ed)|declin(?:es|ed|ing|e)|anneal(?:s|ed)|goes down"
+_DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
+    ("worse", re.compile(r"\b(?:(?:gets?|got|getting|becomes?) (?:\w+ )?worse|worsens?|worsening|degrad(?:es|ed|ing)|deteriorat\w+)\b", re.I)),
+    ("better", re.compile(r"\b(?:improv(?:es|ed|ing)|gets? better)\b", re.I)),
+    ("flat", re.compile(r"\b(?:(?:is|stays?|remains?|stayed|keeps?|hardly|barely)\s+(?:\w+\s+)?(?:flat|constant|moves?|changes?|the same)|plateaus?|is flat|flat at)\b", re.I)),
+    ("up", re.compile(rf"\b(?:{_UP})\b", re.I)),
+    ("down", re.compile(rf"\b(?:{_DOWN})\b", re.I)),
+)  # fmt: skip
+_ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I)
+_TURN = re.compile(r"\bbottoms? out\b", re.I)
+_PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|~|≈)?\s*$", re.I)
+_FUTURE = re.compile(r"\b(?:expect(?:ed|s)?|should|will|would|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
+_OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time)\b", re.I)
+_CONDITION = re.compile(r"^\W*(?:if|when|unless|should you)\b", re.I)
+_DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
+# Words that make a number something else than a value of the curve named before it.
+_NOT_A_VALUE = re.compile(r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}$", re.I)
+_NOT_AFTER = re.compile(r"^\s*(?:×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)", re.I)
+_SETTING_OF = {"lr": "optimizer.lr", "loss_scale": "amp.init_scale"}
+
+
+def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention | None = None) -> tuple[list[AnyClaim], Mention | None]:
+    """The claims of a sentence about curves, and the curve it was last about (for "it" in the next one)."""
+    subjects = mentions(text, run)
+    if not subjects and last is not None and re.match(r"\W*(?:it|this|that|they)\b", text, re.I):
+        subjects = [Mention(0, 0, last.quantity, last.series, last.exact, last.named)]
+    if not subjects or _CONDITION.match(text):
+        return [], last
+    if _OTHER_RUN.search(f"{context} {text}"):
+        return [], subjects[-1]
+    numbers, spots = quantities(text), positions(text)
+    future = bool(_FUTURE.search(f"{context} {text}"))
+    claims: list[AnyClaim] = []
+    used: set[int] = set()
+    for index, number in enumerate(numbers):
+        subject = _subject_of(number, subjects)
+        if index in used or subject is None or not subject.series or _no_value(text, number, subject):
+            continue
+        pair = _paired(text, numbers, index, spots)
+        if pair is not None and not future:
+            used.add(pair)
+            claims.append(_from_to(text, line, subject, number, numbers[pair], spots, subjects))
+            continue
+        claims.append(_value(text, line, subject, numbers, index, spots, subjects, future))
+    if not future:
+        claims += _moves(text, line, subjects, spots, claims)
+    return claims, subjects[-1]
+
+
+def _subject_of(number: Quantity, subjects: Sequence[Mention]) -> Mention | None:
+    """The last curve named before a number, else the first after it."""
+    before = [m for m in subjects if m.end <= number.start]
+    return before[-1] if before else subjects[0] if subjects else None
+
+
+def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
+    between = text[subject.end : number.start] if subject.end <= number.start else text[: number.start]
+    if _NOT_A_VALUE.search(between) or _NOT_AFTER.match(text[number.end :]) or number.unit in ("×", "x"):
+        return True
+    if re.search(r"[(]\s*[-+−]?$", text[: number.start]) and number.percent:
+        return True  # "(−4.4 %)": a comment on the number before
+    if subject.end > number.start and not re.match(r"[^,.;]{0,24}$", text[number.end : subject.start] or ""):
+        return True
+    return bool(re.search(r"[`\w]+[\s`]*[:=]\s*[`'\"]?$", between)) and len(between.split()) > 2
+
+
+def _paired(text: str, numbers: Sequence[Quantity], index: int, spots: Sequence[Position]) -> int | None:
+    """The number that this one goes to: "from A at step 20 to B"."""
+    if index + 1 >= len(numbers):
+        return None
+    a, b = numbers[index], numbers[index + 1]
+    between = text[a.end : b.start]
+    for spot in spots:
+        if a.end <= spot.start and spot.end <= b.start:
+            between = between.replace(text[spot.start : spot.end], "")
+    between = re.sub(r"\b(?:at|@|in|by)\s*(?=\W|$)|its?\b|[()]", " ", between)
+    return index + 1 if _PAIR.match(re.sub(r"\s+", " ", between).strip() + " ") else None
+
+
+def _spot_of(text: str, number: Quantity, numbers: Sequence[Quantity], spots: Sequence[Position], subjects: Sequence[Mention]) -> Position | None:
+    """The position that belongs to a number: right after it, else right before, else the only one of the sentence."""
+    later = [n.start for n in numbers if n.start > number.end]
+    limit = min(later, default=len(text))
+    after = [s for s in spots if number.end <= s.start < limit and len(text[number.end : s.start]) < 30]
+    if after and not re.search(r"\b(?:after|because|since|of)\b", text[number.end : after[0].start]):
+        return after[0]
+    earlier = [n.end for n in numbers if n.end < number.start]
+    floor = max(earlier, default=0)
+    before = [s for s in spots if floor <= s.start and s.end <= number.start]
+    if before and not re.search(r"\b(?:after|over|for|in)\s*(?:the first\s*)?$", text[: before[-1].start], re.I):
+        return before[-1]
+    tail = [s for s in spots if s.start > number.end]
+    return tail[-1] if len(spots) == 1 and tail and len(subjects) > 1 and "@" in text else None
+
+
+def _one(text: str, line: int, subject: Mention, number: Quantity, spot: Position | None, moment: Moment) -> Value:
+    wide = 0.08 * abs(number.low) if number.about else 0.0
+    return Value(
+        text=text, line=line, subject=subject.series, low=number.low, high=number.high, moment=moment,
+        at=None if spot is None else spot.at, clock=None if spot is None else spot.clock, percent=number.percent,
+        slack=max(number.slack, wide), setting=_SETTING_OF.get(subject.quantity),
+    )  # fmt: skip
+
+
+def _moment(text: str, number: Quantity, numbers: Sequence[Quantity], subject: Mention) -> Moment | None:
+    """Which moment is meant: by the words just before the number, then by those just after."""
+    earlier = max((n.end for n in numbers if n.end <= number.start), default=0)
+    lead = text[max(earlier, subject.end if subject.end <= number.start else 0, number.start - 60) : number.start]
+    if earlier <= subject.start <= number.start:
+        lead = text[max(earlier, subject.start - 16) : number.start]
+    later = min((n.start for n in numbers if n.start >= number.end), default=len(text))
+    tail = re.split(r"[;]|, (?!its|the)|\bbut\b|\bwhile\b|\band\b", text[number.end : later])[0]
+    for words in (lead, tail):
+        found = next((moment for moment, pattern in _MOMENTS if pattern.search(words)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _value(text: str, line: int, subject: Mention, numbers: Sequence[Quantity], index: int, spots: Sequence[Position], subjects: Sequence[Mention], future: bool) -> AnyClaim:
+    number = numbers[index]
+    spot = _spot_of(text, number, numbers, spots, subjects)
+    if future:
+        return Prediction(
+            text=text, line=line, subject=subject.series, low=number.low, high=number.high, percent=number.percent,
+            at=None if spot is None else spot.at, clock=None if spot is None else spot.clock,
+        )  # fmt: skip
+    if _DIFFERENCE.search(text[: number.start]):
+        return Change(text=text, line=line, subject=subject.series, difference=number.low)
+    moment = _moment(text, number, numbers, subject)
+    if moment is None:
+        moment = "at" if spot is not None else "somewhere"
+    return _one(text, line, subject, number, spot, moment)
+
+
+def _from_to(text: str, line: int, subject: Mention, a: Quantity, b: Quantity, spots: Sequence[Position], subjects: Sequence[Mention]) -> Change:
+    both = (a, b)
+    first, second = _spot_of(text, a, both, spots, subjects), _spot_of(text, b, both, spots, subjects)
+    if second is not None and first is not None and second.start == first.start:
+        second = None
+    begins = "first" if re.search(r"at the (?:start|beginning)", text[a.end : b.start], re.I) else "somewhere"
+    tail = text[b.end : b.end + 24]
+    ends: Moment = "best" if re.search(r"best", tail, re.I) else "last" if re.search(r"(?:at|by) (?:the |its )?end|over the run", tail, re.I) else "somewhere"
+    start = _one(text, line, subject, a, first, "at" if first else begins)  # type: ignore[arg-type]
+    return Change(
+        text=text, line=line, subject=subject.series, start=start, end=_one(text, line, subject, b, second, "at" if second and ends == "somewhere" else ends),
+    )  # fmt: skip
+
+
+def _moves(text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Position], claims: Sequence[AnyClaim]) -> list[AnyClaim]:
+    """Which way a curve goes, where the sentence says so: the verb must follow the curve closely."""
+    out: list[AnyClaim] = []
+    for at, subject in enumerate(subjects):
+        limit = subjects[at + 1].start if at + 1 < len(subjects) else len(text)
+        words = re.split(r"\b(?:because|so that|which|while|but)\b|[;]", text[subject.end : limit])[0]
+        if not subject.series or re.search(r"\b(?:not|never|no longer|only|n't)\b", words[:40]):
+            continue
+        turn = _TURN.search(words)
+        found = next(((d, m) for d, p in _DIRECTIONS if (m := p.search(words)) and m.start() < 45), None)
+        if found is None and turn is None:
+            continue
+        direction: Direction = "worse" if turn else found[0] if found else "flat"
+        change = _change(text, line, subject, direction, subject.end, words, spots)
+        if change is not None and not (change.since is None and any(isinstance(c, Change) and c.subject == subject.series for c in claims)):
+            out.append(change)
+    return out
+
+
+def _change(text: str, line: int, subject: Mention, direction: Direction, offset: int, words: str, spots: Sequence[Position]) -> Change | None:
+    inside = [s for s in spots if offset <= s.start <= offset + len(words)]
+    onset = _ONSET.search(words)
+    since = inside[0] if inside and onset and onset.start() < inside[0].start - offset else None
+    if inside and since is None and not re.search(r"\bby\b", words):
+        return None  # a value at a place, not a course
+    return Change(
+        text=text, line=line, subject=subject.series, direction=direction,
+        since=None if since is None else since.at, clock=None if since is None else since.clock,
+    )  # fmt: skip
