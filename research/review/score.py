@@ -45,7 +45,7 @@ def on_line(review: Review, line: int) -> list[Answer]:
     return [answer for answer in review.answers if answer.claim.line == line]
 
 
-def score_ward(ward: Path, part: str, show: bool) -> None:
+def score_ward(ward: Path, part: str, show: int) -> None:
     wrong = caught = true = denied = answered = 0
     kinds: Counter[str] = Counter()
     missed: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def score_ward(ward: Path, part: str, show: bool) -> None:
     print("missed by kind:", {kind: f"{missed[kind]} of {n}" for kind, n in sorted(kinds.items())})
 
 
-def score_cases(documents: Path, examples: Path, show: bool) -> None:
+def score_cases(documents: Path, examples: Path, show: int) -> None:
     rows = [[cell.strip() for cell in line.split("|")] for line in (HERE / "cases.txt").read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
     reviews: dict[str, tuple[list[str], Review]] = {}
     for case in RECORDS:
@@ -96,7 +96,7 @@ def score_cases(documents: Path, examples: Path, show: bool) -> None:
         elif verdict is not None:
             extra += 1
             wrong_extra += want is None and verdict == "supported" or (want is not None and verdict != want)
-        if show and (not at or verdict != want and (sign == "+" or verdict)):
+        if show == 2 or (show and (not at or verdict != want and (sign == "+" or verdict))):
             print(f"{case} #{number} truth {truth} {sign} -> {verdict}  {words} lines {at}")
             for k in at:
                 for a in on_line(review, k):
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("what", choices=("cases", "ward"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--part", default="seen", choices=("seen", "sealed"))
-    parser.add_argument("--show", action="store_true", help="print what went wrong")
+    parser.add_argument("--show", action="count", default=0, help="print what went wrong; twice: everything")
     args = parser.parse_args()
     if args.what == "ward":
         score_ward(args.paths[0], args.part, args.show)

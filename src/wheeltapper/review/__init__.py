@@ -8,7 +8,8 @@ understood is listed as unread, never guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wheeltapper.limits import Failure, guarded
@@ -57,7 +58,7 @@ def review_text(text: str, record: Record, document: str = "") -> Review:
     answers: list[Answer] = []
     unread: list[Unread] = []
     last: Mention | None = None
-    for passage in parts:
+    for passage in _introduced(parts):
         if passage.kind == "code" and passage.language not in ("", "text"):
             continue
         found = guarded(lambda p=passage, m=last: _read(p, record, m), seconds=SECONDS)  # type: ignore[misc]
@@ -70,11 +71,23 @@ def review_text(text: str, record: Record, document: str = "") -> Review:
             _leave(passage, answers, unread)
     for block in blocks_of(parts):
         claims = read_block(block, record)
+        claims += [c for p in block for c in read_states(p.text, p.line, record.run) if isinstance(c, Checkpoint)]
         answers += [_answered(claim, record) for claim in claims]
         for remark in comments_of(block):
             answers += [_answered(claim, record) for claim in _remark(remark, record)]
     answers.sort(key=lambda a: a.claim.line)
     return Review(document, record.run.name, tuple(_once(answers)), tuple(sorted(unread, key=lambda u: u.line)))
+
+
+def _introduced(parts: Sequence[Passage]) -> Iterator[Passage]:
+    """Lines of plain blocks with the line that introduces them: "Loss without curriculum (for comparison):"."""
+    said = ""
+    for passage in parts:
+        if passage.kind != "code":
+            said = ""
+        elif passage.text.rstrip().endswith(":"):
+            said = passage.text.strip()
+        yield replace(passage, before=said) if said else passage
 
 
 def review_claims(claims: Iterable[AnyClaim], record: Record, document: str = "") -> Review:

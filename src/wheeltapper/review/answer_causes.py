@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 
 import numpy as np
 
 from wheeltapper.finding import Finding, Place
 from wheeltapper.review.model import Answer, Blame
+from wheeltapper.review.quantities import quantities
 from wheeltapper.review.record import Record
 from wheeltapper.rules.causes import cause
+from wheeltapper.settings.dialects.schema import place_of
 
 LIKELY, POSSIBLE = 0.5, 0.02
 FLAT = 1e-3  # relative: a learning rate that moves by less is constant
@@ -95,11 +99,24 @@ def _resized(claim: Blame, record: Record) -> Answer | None:
     return None if told is None else Answer(claim, "contradicted", told.summary, told.places[:2])
 
 
+def _noise_share(claim: Blame, record: Record) -> Answer | None:
+    """How much of a log-normal noise level lies in the range that is named."""
+    told = record.found("noise-as-published")
+    numbers = [q.low for q in quantities(claim.text) if q.low > 0]
+    if told is None or len(numbers) < 2:
+        return None
+    mean, std = told.numbers["P_mean"], told.numbers["P_std"]
+    low, high = (0.5 * math.erfc((mean - math.log(edge)) / std / math.sqrt(2)) for edge in numbers[:2])
+    share = high - low
+    return Answer(claim, "supported" if share > 0.5 else "contradicted", f"{share:.0%} of them: {told.summary}", told.places[:1])
+
+
 _OWN: dict[str, Callable[[Blame, Record], Answer | None]] = {
     "degradation": _degradation,
     "ema-is-evaluated": _evaluated,
     "pre-step-harmless": _harmless,
     "resize-works": _resized,
+    "noise-share": _noise_share,
 }
 
 
@@ -126,6 +143,9 @@ def _fp16(record: Record) -> Denial | None:
         return f"nothing runs in fp16: the precision is {precision}", _told(record, "precision")
     if precision is None and on is False and not logged:
         return "mixed precision is off", _told(record, "amp.enabled")
+    typed = next((leaf for leaf in record.leaves if re.search(r"dtype|precision", leaf.dotted) and str(leaf.value) in ("float32", "fp32", "32")), None)
+    if precision is None and typed is not None:
+        return f"nothing runs in fp16: `{typed.dotted}` is {typed.value}", (place_of(typed),)
     return None
 
 

@@ -18,6 +18,7 @@ NEAR = 2  # points beside a position that may be meant: logs and people count fr
 LEVEL = 0.1  # part of a curve whose median is its level at an end
 CLEAR = 0.02  # relative change that is one at all
 SHARES = {"accuracy"}
+INIT_SCALE = 65536.0  # of torch's GradScaler
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ def answer_value(claim: Value, record: Record) -> Answer:
         set_to = record.value_of(claim.setting)
         if set_to is not None and _is_number(set_to[0]) and _within(float(set_to[0]), claim):
             return Answer(claim, "supported", f"it is set to {set_to[0]:g}", (set_to[1],))
+    if best.verdict == "not-in-record" and claim.at is not None:
+        planned = _planned_end(claim, record, record.reachable(claim.clock or "step"))
+        if planned is not None:
+            return planned
     return Answer(claim, best.verdict, best.why, best.places)
 
 
@@ -50,13 +55,13 @@ def answer_prediction(claim: Prediction, record: Record) -> Answer:
     reach = record.reachable(claim.clock) if claim.clock is not None else None
     if claim.at is not None and reach is not None and claim.at > reach[0] * 1.001:
         return Answer(claim, "contradicted", f"it is never reached: {reach[1]}")
-    planned = _planned_end(claim, record, reach)
+    planned = _planned_end(claim, record, reach) or _planned_scale(claim, record)
     if planned is not None:
         return planned
     return Answer(claim, "undecided", "a promise about what is not yet logged")
 
 
-def _planned_end(claim: Prediction, record: Record, reach: tuple[float, str] | None) -> Answer | None:
+def _planned_end(claim: Prediction | Value, record: Record, reach: tuple[float, str] | None) -> Answer | None:
     """The learning rate at a position, from the plan."""
     if claim.at is None or not any(name == "lr" or name.startswith("lr") for name in claim.subject):
         return None
@@ -71,6 +76,21 @@ def _planned_end(claim: Prediction, record: Record, reach: tuple[float, str] | N
         return None
     close = _close(end, claim.low, max(0.05 * abs(claim.low), LEAST * abs(end)))
     return Answer(claim, "supported" if close else "contradicted", f"the plan ends at {end:.3g}, not at {claim.low:.3g}" if not close else f"the plan ends at {end:.3g}")
+
+
+def _planned_scale(claim: Prediction, record: Record) -> Answer | None:
+    """A loss scale: a scaler that is on starts at its first scale and doubles; one that is off shows 1."""
+    if not any(series.quantity == "loss_scale" for series in _series(claim.subject, record)):
+        return None
+    set_to = record.knobs.value("amp.init_scale")
+    first = float(set_to) if _is_number(set_to) else INIT_SCALE
+    if claim.low <= first <= claim.high or claim.low <= 1.0 <= claim.high:
+        return None
+    return Answer(
+        claim, "contradicted",
+        f"a scaler starts at {first:,.0f} and doubles while nothing overflows; with bf16 it is off and shows 1: "
+        f"{claim.low:,.0f} to {claim.high:,.0f} is neither",
+    )  # fmt: skip
 
 
 # -- one curve -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wheeltapper.finding import Finding, Place
+from wheeltapper.finding import Finding
 from wheeltapper.review.model import Answer, Edit, Setting
 from wheeltapper.review.record import Record
 from wheeltapper.settings.dialects._lookup import known_key
@@ -94,6 +94,8 @@ def answer_edit(claim: Edit, record: Record) -> Answer:
     why = exists(claim.name, record)
     if why is None:
         return Answer(claim, "contradicted", f"there is no key `{claim.name}`: it is set nowhere in this run, and the framework does not know it")
+    if isinstance(claim.new, str) and _number(claim.new) is not None:
+        return Answer(claim, "contradicted", f"`{claim.new}` is read as text, not as a number: YAML 1.1 wants {float(claim.new):.1e}")
     idle = _idle(claim.name, record)
     if idle is not None:
         return Answer(claim, "contradicted", f"changing it changes nothing: {idle.summary}", idle.places[:3])
@@ -116,7 +118,7 @@ def exists(name: str, record: Record) -> str | None:
     if any(_same_section(path, leaf.path) for leaf in record.leaves):
         return "a section of this run's settings"
     module = record.knobs.dialect
-    if path and any(_known(module, (*parents, *path), record.day) for parents in _parents(record)):
+    if path and any(_known(module, (*parents, *path), record.day) for parents in _parents(record, path)):
         return "known to the framework"
     return "a usual name" if path and meanings_of(path) and module.UNKNOWN == "unknown" else None
 
@@ -124,14 +126,15 @@ def exists(name: str, record: Record) -> str | None:
 def _known(module: Any, path: tuple[str, ...], day: str | None) -> bool:
     key = known_key(module, path)
     late = key is not None and key.since is not None and day is not None and not key.fork and key.since > day
-    return key is not None and len(key.parts) == len(path) and not late
+    return key is not None and (key.is_open or len(key.parts) == len(path)) and not late
 
 
-def _parents(record: Record) -> set[tuple[str, ...]]:
-    """The sections under which a bare key may stand."""
+def _parents(record: Record, path: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """The sections under which a key may stand: a bare one anywhere, one with a section only where that section is."""
     out: set[tuple[str, ...]] = {()}
     for leaf in record.leaves[:2000]:
-        out.update(tuple(str(p) for p in leaf.path[:k]) for k in range(1, len(leaf.path)))
+        names = tuple(str(p) for p in leaf.path)
+        out.update(names[:k] for k in range(1, len(names)) if len(path) == 1 or names[k] == path[0])
     return out
 
 
@@ -161,7 +164,7 @@ def _fits(held: Any, wanted: Any, slack: float) -> bool:
     if isinstance(held, int | float) and isinstance(wanted, int | float):
         return abs(held - wanted) <= max(slack * 1.01, 1e-9 * abs(held)) or same(held, wanted)
     if isinstance(held, list):
-        return wanted in held or same(held, wanted)
+        return same(held, wanted) if isinstance(wanted, list) else wanted in held
     a, b = str(held).lower(), str(wanted).lower()
     a, b = _PRECISION.get(a, a), _PRECISION.get(b, b)
     return a == b or (len(b) > 3 and (b in a or a in b)) or _number(a) is not None and _number(a) == _number(b)
@@ -176,7 +179,3 @@ def _number(text: str) -> float | None:
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def spot(place: Place | None) -> tuple[Place, ...]:
-    return () if place is None else (place,)

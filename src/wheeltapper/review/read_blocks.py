@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 from wheeltapper.review.document import Passage
 from wheeltapper.review.model import AnyClaim, Command, Config, Edit, Setting
@@ -100,19 +100,25 @@ def _settings(part: Sequence[Passage], role: Role, record: Record) -> list[AnyCl
     complete = role == "proposed" and bool(_COMPLETE.search(f"{first.before} {first.heading.rpartition(' / ')[2]}"))
     claims: list[AnyClaim] = []
     texts = {k: p for k, p in enumerate(part, 1)}
-    for leaf in tree.leaves:
-        at = texts.get(leaf.line, first)
-        claims.append(_claim(leaf, role, at, complete))
+    for leaf, value in _whole_lists(tree.leaves):
+        claims.append(_claim(leaf, value, role, texts.get(leaf.line, first)))
     if role == "proposed" and format_ in ("yaml", "json", "toml") and len(tree.leaves):
         shown = next((p.text.strip() for p in part if not p.text.strip().startswith("#")), first.text.strip())
         claims.insert(0, Config(text=shown, line=first.line, source=source, format=format_, complete=complete))  # type: ignore[arg-type]
     return [claim for claim in claims if not (isinstance(claim, Edit) and (complete or claim.name.rpartition(".")[2] in _STRUCTURE))]
 
 
-def _claim(leaf: Leaf, role: Role, at: Passage, _complete: bool) -> AnyClaim:
+def _whole_lists(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Any]]:
+    """Leaves with their values; the items of a list as one value at the first of them."""
+    for _, group in groupby(leaves, key=lambda leaf: leaf.path[:-1] if isinstance(leaf.path[-1], int) else leaf.path):
+        items = list(group)
+        yield items[0], [leaf.value for leaf in items] if isinstance(items[0].path[-1], int) else items[0].value
+
+
+def _claim(leaf: Leaf, value: Any, role: Role, at: Passage) -> AnyClaim:
     name = ".".join(str(part) for part in leaf.path if not isinstance(part, int))
     if role == "missing":
         return Setting(text=at.text.strip(), line=at.line, name=name, present=False)
     if role == "proposed":
-        return Edit(text=at.text.strip(), line=at.line, name=name, new=leaf.value)
-    return Setting(text=at.text.strip(), line=at.line, name=name, value=leaf.value)
+        return Edit(text=at.text.strip(), line=at.line, name=name, new=value)
+    return Setting(text=at.text.strip(), line=at.line, name=name, value=value)

@@ -19,7 +19,8 @@ class _Phrase:
 
 
 def _phrase(pattern: str, causes: str, needs: str = "") -> _Phrase:
-    return _Phrase(re.compile(pattern, re.I), tuple(causes.split()), tuple(needs.split()))
+    within = pattern.replace("[^.;]", r"(?:[^.;]|\.(?=\d))")  # a point in a number ends no sentence
+    return _Phrase(re.compile(within, re.I), tuple(causes.split()), tuple(needs.split()))
 
 
 PHRASES: tuple[_Phrase, ...] = (
@@ -64,6 +65,8 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"curriculum[^.;]{0,60}(?:faster than|too (?:aggressive|fast|hard))", "curriculum-too-hard curriculum-outruns"),
     _phrase(r"(?:reduc\w+|lower|smaller) (?:noise|sigma_?max)", "less-noise"),
     _phrase(r"training degradation|severe degradation|(?:experiencing|shows) (?:\w+ )?degradation", "degradation"),
+    _phrase(r"\bdivergence\b|\b(?:loss|it) diverge[sd]\b", "diverged last-value-high"),
+    _phrase(r"sigma values mostly between", "noise-share"),
     _phrase(r"progressive resize (?:causes|works)", "resize-works"),
 )  # fmt: skip
 _DENIED = re.compile(r"\b(?:no sign of|not|isn't|is no|no evidence of|without|rather than|nothing|never|fix(?:es|ed)? the)\b[^.;]{0,20}$", re.I)
@@ -75,7 +78,7 @@ def read_causes(text: str, line: int, context: str = "") -> list[AnyClaim]:
     whole = f"{context}: {text}" if context else text
     for phrase in PHRASES:
         match = phrase.pattern.search(whole)
-        if match is None or _DENIED.search(whole[: match.start()]):
+        if match is None or _DENIED.search(whole[: match.start()]) or re.search(r"\bnothing\b", match.group(), re.I):
             continue
         out.append(Blame(text=text, line=line, causes=phrase.causes, needs=phrase.needs))
     return out

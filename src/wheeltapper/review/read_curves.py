@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wheeltapper.review.model import AnyClaim, Change, Direction, Moment, Prediction, Value
 from wheeltapper.review.quantities import Position, Quantity, positions, quantities
-from wheeltapper.review.subjects import Mention, mentions
+from wheeltapper.review.subjects import Mention, mentions, switched
 from wheeltapper.run.model import Run
 
 _MOMENTS: tuple[tuple[Moment, re.Pattern[str]], ...] = (
@@ -26,7 +26,7 @@ _DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|dec
 _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("worse", re.compile(r"\b(?:(?:gets?|got|getting|becomes?) (?:\w+ )?worse|worsens?|worsening|degrad(?:es|ed|ing)|deteriorat\w+)\b", re.I)),
     ("better", re.compile(r"\b(?:improv(?:es|ed|ing)|gets? better)\b", re.I)),
-    ("flat", re.compile(r"\b(?:(?:is|stays?|remains?|stayed|keeps?|hardly|barely)\s+(?:\w+\s+)?(?:flat|constant|moves?|changes?|the same)|plateaus?|is flat|flat at)\b", re.I)),
+    ("flat", re.compile(r"\b(?:(?:is|stays?|remains?|stayed|keeps?)\s+(?:\w+\s+)?(?:flat|constant|the same)|flat at)\b", re.I)),
     ("up", re.compile(rf"\b(?:{_UP})\b", re.I)),
     ("down", re.compile(rf"\b(?:{_DOWN})\b", re.I)),
 )  # fmt: skip
@@ -36,10 +36,12 @@ _PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |u
 _FUTURE = re.compile(r"\b(?:expect(?:ed|s)?|should|will|would|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
 _OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time)\b", re.I)
 _CONDITION = re.compile(r"^\W*(?:if|when|unless|should you)\b", re.I)
+_CONTRAST = re.compile(r"\b(?:while|but|whereas|against)\b.*", re.I)
+_REASON = re.compile(r"\b(?:because|since|due to|which is why|so that|close to chance)\b", re.I)
 _DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
 # Words that make a number something else than a value of the curve named before it.
-_NOT_A_VALUE = re.compile(r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}$", re.I)
-_NOT_AFTER = re.compile(r"^\s*(?:×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)", re.I)
+_NOT_A_VALUE = re.compile(r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}(?:is|was|of|at)?\s*$", re.I)
+_NOT_AFTER = re.compile(r"^\s*-?(?:warm-?up|×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)", re.I)
 _SETTING_OF = {"lr": "optimizer.lr", "loss_scale": "amp.init_scale"}
 
 
@@ -57,7 +59,7 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
     claims: list[AnyClaim] = []
     used: set[int] = set()
     for index, number in enumerate(numbers):
-        subject = _subject_of(number, subjects)
+        subject = _subject_of(text, number, subjects, run)
         if index in used or subject is None or not subject.series or _no_value(text, number, subject):
             continue
         pair = _paired(text, numbers, index, spots)
@@ -71,15 +73,18 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
     return claims, subjects[-1]
 
 
-def _subject_of(number: Quantity, subjects: Sequence[Mention]) -> Mention | None:
+def _subject_of(text: str, number: Quantity, subjects: Sequence[Mention], run: Run) -> Mention | None:
     """The last curve named before a number, else the first after it."""
     before = [m for m in subjects if m.end <= number.start]
-    return before[-1] if before else subjects[0] if subjects else None
+    if not before:
+        return subjects[0] if subjects else None
+    contrast = _CONTRAST.search(text[before[-1].end : number.start])
+    return switched(before[-1], contrast.group(), run) if contrast else before[-1]
 
 
 def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
     between = text[subject.end : number.start] if subject.end <= number.start else text[: number.start]
-    if _NOT_A_VALUE.search(between) or _NOT_AFTER.match(text[number.end :]) or number.unit in ("×", "x"):
+    if _REASON.search(between) or _NOT_A_VALUE.search(between) or _NOT_AFTER.match(text[number.end :]) or number.unit in ("×", "x"):
         return True
     if re.search(r"[(]\s*[-+−]?$", text[: number.start]) and number.percent:
         return True  # "(−4.4 %)": a comment on the number before
@@ -111,6 +116,7 @@ def _spot_of(text: str, number: Quantity, numbers: Sequence[Quantity], spots: Se
     earlier = [n.end for n in numbers if n.end < number.start]
     floor = max(earlier, default=0)
     before = [s for s in spots if floor <= s.start and s.end <= number.start]
+    before = [s for s in before if not (earlier and re.fullmatch(r"\W*(?:at|@|in|by|from)?\W*", text[floor : s.start]))]
     if before and not re.search(r"\b(?:after|over|for|in)\s*(?:the first\s*)?$", text[: before[-1].start], re.I):
         return before[-1]
     tail = [s for s in spots if s.start > number.end]

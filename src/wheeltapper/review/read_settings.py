@@ -81,9 +81,9 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
         key = match["key"]
         if key in seen or key.lower() in curves or not record.leaves_named(key) and not record._list_named(key):
             continue
-        plain_word = not re.search(r"[_=:]", match.group(0)) and key.islower()
+        plain_word = not re.search(r"[_=:]", match.group(0))
         value = _scalar(match["value"])
-        if (plain_word and (isinstance(value, str) or key in _COMMON)) or (isinstance(value, str) and not match["sign"] and value.lower() in _LITTLE):
+        if (plain_word and (isinstance(value, str) or key.lower() in _COMMON)) or (isinstance(value, str) and not match["sign"] and value.lower() in _LITTLE):
             continue
         seen.add(key)
         if proposed and not match["sign"] and to is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from wheeltapper.run.model import Run, Series
@@ -13,7 +13,7 @@ from wheeltapper.run.names import QUANTITIES
 # Words of the field for quantities that logs abbreviate; the log's own names come from quantities.toml.
 _WORDS: dict[str, tuple[str, ...]] = {
     "loss": ("loss", "losses"),
-    "accuracy": ("accuracy", "acc", "top-1", "top1", "knn accuracy", "train", "val"),
+    "accuracy": ("accuracy", "acc", "top-1", "top1", "knn accuracy"),
     "lr": ("learning rate", "learning_rate", "lr", "the rate"),
     "grad_norm": ("gradient norm", "gradient norms", "grad norm", "grad_norm", "gnorm", "norm of the gradients"),
     "loss_scale": ("loss scale", "scale factor", "gradient scaler", "scaler", "scale_g", "the scale", "scale values", "scale_g values"),
@@ -29,8 +29,12 @@ _SPLIT_WORDS = {
     "val": r"(?:val(?:id(?:ation)?)?|eval(?:uation)?|dev|held-out)\b",
     "test": r"test\b",
 }
+_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val"})
+_SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
 _AVERAGED = re.compile(r"\b(?:ema|averaged?|average of the weights|moving average)\b", re.I)
-_NOT_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
+_NOT_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val"})
+_SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
+_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
 _NEAR = 28  # letters before a quantity in which its split is named
 
 
@@ -51,9 +55,7 @@ def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     out = []
     for quantity in QUANTITIES:
         words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 2), *_WORDS.get(quantity.name, ())}
-        words -= {"train", "val", "score", "error", "time", "size", "data", "step", "data time", "reward", "return"} if quantity.name != "accuracy" else {"train", "val"}
-        for phrase in words:
-            out.append((phrase, quantity.name))
+        out += [(phrase, quantity.name) for phrase in words - _TOO_COMMON if not _SPLIT_NAMED.match(phrase)]
     out.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![\w/]){re.escape(phrase)}(?![\w])", re.I), name) for phrase, name in out)
 
@@ -98,11 +100,12 @@ def _meant(text: str, start: int, end: int, quantity: str, run: Run) -> Mention:
     known = [s for s in run.series.values() if s.quantity == quantity]
     if split is not None:
         known = [s for s in known if s.split == split]
+    elif any(s.better == "up" for s in known):
+        known = [s for s in known if s.split == "val"] or known  # a score is that on held-out data
     else:
         known = [s for s in known if s.split != "test"] or known
     known = _by_average(f"{near} {after}", known)
     whole = [s for s in known if s.part is None or "ema" in (s.part or "") or "@" in s.name] or known
-    start = start if split is None else max(0, start)
     return Mention(start, end, quantity, tuple(s.name for s in whole), named=split is not None)
 
 
@@ -113,3 +116,13 @@ def _by_average(words: str, known: list[Series]) -> list[Series]:
     if _AVERAGED.search(words) and not _NOT_AVERAGED.search(words):
         return averaged
     return [s for s in known if s not in averaged] or known
+
+
+def switched(mention: Mention, words: str, run: Run) -> Mention:
+    """The same quantity of the other weights: "the averaged ones end at A while the raw ones reach B"."""
+    series = run.series_named(mention.series[0]) if mention.series else None
+    if series is None or not (_NOT_AVERAGED.search(words) or _AVERAGED.search(words)):
+        return mention
+    known = [s for s in run.series.values() if s.quantity == series.quantity and s.split == series.split]
+    whole = [s for s in known if s.part is None or s.part == series.part or "ema" in s.name or not series.part or s.part in series.part] or known
+    return replace(mention, series=tuple(s.name for s in _by_average(words, whole)))
