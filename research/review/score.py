@@ -63,7 +63,7 @@ def score_ward(ward: Path, part: str, show: int) -> None:
                 true += 1
                 denied += bool(against)
                 answered += any(a.verdict in DECIDED for a in answers)
-            if show and (truth == "T" and against or truth == "W"):
+            if show and ((truth == "T" and against) or truth == "W"):
                 print(f"{text.id} {truth} {'+' if (truth == 'W') == bool(against) else '!'} {line}")
                 for a in answers:
                     print(f"      {type(a.claim).__name__} {a.verdict}: {a.why[:150]}")
@@ -95,8 +95,8 @@ def score_cases(documents: Path, examples: Path, show: int) -> None:
             right += verdict == want
         elif verdict is not None:
             extra += 1
-            wrong_extra += want is None and verdict == "supported" or (want is not None and verdict != want)
-        if show == 2 or (show and (not at or verdict != want and (sign == "+" or verdict))):
+            wrong_extra += (want is None and verdict == "supported") or (want is not None and verdict != want)
+        if show == 2 or (show and (not at or (verdict != want and (sign == "+" or verdict)))):
             print(f"{case} #{number} truth {truth} {sign} -> {verdict}  {words} lines {at}")
             for k in at:
                 for a in on_line(review, k):

@@ -19,11 +19,30 @@ from wheeltapper.review.answer_curves import answer_change, answer_prediction, a
 from wheeltapper.review.answer_settings import answer_edit, answer_setting
 from wheeltapper.review.answer_states import answer_checkpoint, answer_speed, answer_state, answer_sum
 from wheeltapper.review.document import Passage, passages
-from wheeltapper.review.model import Answer, AnyClaim, Blame, Change, Checkpoint, Claim, Command, Config, Edit, Opinion, Prediction, Review, Setting, Speed, State, Sum, Unread, Value
+from wheeltapper.review.model import (
+    Answer,
+    AnyClaim,
+    Blame,
+    Change,
+    Checkpoint,
+    Claim,
+    Command,
+    Config,
+    Edit,
+    Opinion,
+    Prediction,
+    Review,
+    Setting,
+    Speed,
+    State,
+    Sum,
+    Unread,
+    Value,
+)
 from wheeltapper.review.quantities import quantities
 from wheeltapper.review.read_blocks import blocks_of, comments_of, read_block
 from wheeltapper.review.read_causes import read_causes
-from wheeltapper.review.read_curves import read_curves
+from wheeltapper.review.read_curves import GENERAL, read_curves
 from wheeltapper.review.read_settings import read_settings
 from wheeltapper.review.read_states import read_states
 from wheeltapper.review.record import Record
@@ -102,10 +121,9 @@ def _read(passage: Passage, record: Record, last: Mention | None) -> tuple[list[
     plain = re.sub(r"\*\*|__", "", text)
     curves, last = read_curves(plain, line, record.run, context, last)
     if passage.kind == "heading":
-        curves = []
+        return read_causes(plain, line), last
     claims: list[AnyClaim] = [*curves, *read_states(plain, line, record.run), *read_causes(plain, line)]
-    if passage.kind != "heading":
-        claims += read_settings(plain, line, record)
+    claims += read_settings(plain, line, record, bool(GENERAL.search(context)))
     return claims, last
 
 

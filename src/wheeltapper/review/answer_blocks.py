@@ -7,7 +7,7 @@ import shlex
 
 from wheeltapper.remedy.loads import declared_options
 from wheeltapper.review.answer_settings import answer_setting
-from wheeltapper.review.model import Answer, Command, Config, Setting
+from wheeltapper.review.model import Answer, Command, Config, Setting, Verdict
 from wheeltapper.review.record import Record
 from wheeltapper.settings.check import check_config
 from wheeltapper.settings.dialects.schema import Problem
@@ -38,7 +38,7 @@ def _counts(problem: Problem, claim: Config) -> bool:
     """Certain problems; of a part, those that do not come from its being one."""
     if problem.grade != "is":
         return False
-    return claim.complete or problem.kind not in ("missing", "wrong-place") and "required" not in problem.text
+    return claim.complete or (problem.id not in ("missing", "wrong-place") and "required" not in problem.text)
 
 
 def _changes(tree: ConfigTree, record: Record) -> tuple[int, int]:
@@ -74,7 +74,7 @@ def answer_command(claim: Command, record: Record) -> Answer:
         told.append(f"{flag} {answer.verdict}")
     if not told:
         return Answer(claim, "undecided", "switches without a value")
-    verdict = "supported" if all(word.endswith("supported") for word in told) else "not-in-record"
+    verdict: Verdict = "supported" if all(word.endswith("supported") for word in told) else "not-in-record"
     return Answer(claim, verdict, "as in this run" if verdict == "supported" else "; ".join(told))
 
 

@@ -251,7 +251,7 @@ def _as_good(series: Series, at: float, index: int) -> bool:
 
 
 def _fit_bound(above: bool) -> Callable[[Value, Series, float | None], Fit]:
-    def fit(claim: Value, series: Series, _at_: float | None) -> Fit:
+    def fit(claim: Value, series: Series, at: float | None) -> Fit:  # noqa: ARG001 (one signature for all)
         index = _extreme(series, above)
         value = float(series.values[index])
         told = f"{series.name} is {'at most' if above else 'at least'} {_at(series, index)}"

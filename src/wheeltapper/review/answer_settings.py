@@ -118,15 +118,16 @@ def exists(name: str, record: Record) -> str | None:
     if any(_same_section(path, leaf.path) for leaf in record.leaves):
         return "a section of this run's settings"
     module = record.knobs.dialect
-    if path and any(_known(module, (*parents, *path), record.day) for parents in _parents(record, path)):
+    if path and any(_known(module, (*parents, *path), record.day, len(path) > 1) for parents in _parents(record, path)):
         return "known to the framework"
     return "a usual name" if path and meanings_of(path) and module.UNKNOWN == "unknown" else None
 
 
-def _known(module: Any, path: tuple[str, ...], day: str | None) -> bool:
+def _known(module: Any, path: tuple[str, ...], day: str | None, sectioned: bool) -> bool:
+    """`sectioned`: the key was named with its section, so that one which takes any key counts."""
     key = known_key(module, path)
     late = key is not None and key.since is not None and day is not None and not key.fork and key.since > day
-    return key is not None and (key.is_open or len(key.parts) == len(path)) and not late
+    return key is not None and ((key.is_open and sectioned) or len(key.parts) == len(path)) and not late
 
 
 def _parents(record: Record, path: tuple[str, ...]) -> set[tuple[str, ...]]:
@@ -151,7 +152,7 @@ def _idle(name: str, record: Record) -> Finding | None:
             continue
         named = _IDLE[finding.id]
         said = finding.summary.lower().replace("-", "_")
-        if named is not None and plain in (named, f"optimizer.{named}") or (named is None and re.match(rf"_*{re.escape(plain)}\b", said)):
+        if (named is not None and plain in (named, f"optimizer.{named}")) or (named is None and re.match(rf"_*{re.escape(plain)}\b", said)):
             return finding
     return None
 
@@ -167,7 +168,7 @@ def _fits(held: Any, wanted: Any, slack: float) -> bool:
         return same(held, wanted) if isinstance(wanted, list) else wanted in held
     a, b = str(held).lower(), str(wanted).lower()
     a, b = _PRECISION.get(a, a), _PRECISION.get(b, b)
-    return a == b or (len(b) > 3 and (b in a or a in b)) or _number(a) is not None and _number(a) == _number(b)
+    return a == b or (len(b) > 3 and (b in a or a in b)) or (_number(a) is not None and _number(a) == _number(b))
 
 
 def _number(text: str) -> float | None:

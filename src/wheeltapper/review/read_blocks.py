@@ -54,7 +54,9 @@ def read_block(lines: Sequence[Passage], record: Record) -> list[AnyClaim]:
         return []
     claims: list[AnyClaim] = []
     for role, part in _parts(lines):
-        claims += _settings(part, role, record)
+        claims += _settings(part, role)
+    if language in ("python", "py"):  # a program: only what is a setting of this run
+        claims = [c for c in claims if isinstance(c, Setting | Edit) and record.value_of(c.name) is not None]
     return claims
 
 
@@ -92,14 +94,14 @@ def _parts(lines: Sequence[Passage]) -> list[tuple[Role, list[Passage]]]:
     return [(role, part) for role, part in parts if any(_KEY_LINE.match(p.text) for p in part)]
 
 
-def _settings(part: Sequence[Passage], role: Role, record: Record) -> list[AnyClaim]:
+def _settings(part: Sequence[Passage], role: Role) -> list[AnyClaim]:
     first = part[0]
     source = "\n".join(p.text for p in part)
     format_ = _FORMATS[first.language]
     tree = parse_text(source, "block", format_)
     complete = role == "proposed" and bool(_COMPLETE.search(f"{first.before} {first.heading.rpartition(' / ')[2]}"))
     claims: list[AnyClaim] = []
-    texts = {k: p for k, p in enumerate(part, 1)}
+    texts = dict(enumerate(part, 1))
     for leaf, value in _whole_lists(tree.leaves):
         claims.append(_claim(leaf, value, role, texts.get(leaf.line, first)))
     if role == "proposed" and format_ in ("yaml", "json", "toml") and len(tree.leaves):

@@ -34,10 +34,13 @@ _ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|f
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
 _PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|~|≈)?\s*$", re.I)
 _FUTURE = re.compile(r"\b(?:expect(?:ed|s)?|should|will|would|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
-_OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time)\b", re.I)
+_OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time|documentation)\b", re.I)
+# Headings under which a text tells what is healthy or alarming in general, not what this run did.
+GENERAL = re.compile(r"warning signs|healthy\b|health indicators|success metrics|problem signs|troubleshoot|\bif\b|normal \w+ (?:training )?pattern|guidelines|understanding|lessons", re.I)
 _CONDITION = re.compile(r"^\W*(?:if|when|unless|should you)\b", re.I)
 _CONTRAST = re.compile(r"\b(?:while|but|whereas|against)\b.*", re.I)
 _REASON = re.compile(r"\b(?:because|since|due to|which is why|so that|close to chance)\b", re.I)
+_ADVISED = re.compile(r"\b(?:lower|reduce|slower|longer|gentler|increase|extend|higher|raise|change|switch|shorter)\b[^:]{0,30}:?\s*$", re.I)
 _DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
 # Words that make a number something else than a value of the curve named before it.
 _NOT_A_VALUE = re.compile(r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}(?:is|was|of|at)?\s*$", re.I)
@@ -52,7 +55,7 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
         subjects = [Mention(0, 0, last.quantity, last.series, last.exact, last.named)]
     if not subjects or _CONDITION.match(text):
         return [], last
-    if _OTHER_RUN.search(f"{context} {text}"):
+    if _OTHER_RUN.search(f"{context} {text}") or GENERAL.search(context):
         return [], subjects[-1]
     numbers, spots = quantities(text), positions(text)
     future = bool(_FUTURE.search(f"{context} {text}"))
@@ -65,6 +68,8 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
         pair = _paired(text, numbers, index, spots)
         if pair is not None and not future:
             used.add(pair)
+            if _ADVISED.search(text[: number.start]):
+                continue  # a change of a setting that is proposed
             claims.append(_from_to(text, line, subject, number, numbers[pair], spots, subjects))
             continue
         claims.append(_value(text, line, subject, numbers, index, spots, subjects, future))
@@ -85,6 +90,8 @@ def _subject_of(text: str, number: Quantity, subjects: Sequence[Mention], run: R
 def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
     between = text[subject.end : number.start] if subject.end <= number.start else text[: number.start]
     if _REASON.search(between) or _NOT_A_VALUE.search(between) or _NOT_AFTER.match(text[number.end :]) or number.unit in ("×", "x"):
+        return True
+    if re.search(r"\b(?:not|instead of|rather than)\W*$", text[: number.start], re.I):
         return True
     if re.search(r"[(]\s*[-+−]?$", text[: number.start]) and number.percent:
         return True  # "(−4.4 %)": a comment on the number before
@@ -198,6 +205,9 @@ def _moves(text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Po
 
 def _change(text: str, line: int, subject: Mention, direction: Direction, offset: int, words: str, spots: Sequence[Position]) -> Change | None:
     inside = [s for s in spots if offset <= s.start <= offset + len(words)]
+    ahead = [s for s in spots if s.end <= subject.start and re.match(r"\s*\+|\s*onwards?", text[s.end :])]
+    if ahead and not inside:
+        return Change(text=text, line=line, subject=subject.series, direction=direction, since=ahead[-1].at, clock=ahead[-1].clock)
     onset = _ONSET.search(words)
     since = inside[0] if inside and onset and onset.start() < inside[0].start - offset else None
     if inside and since is None and not re.search(r"\bby\b", words):

@@ -16,6 +16,7 @@ _CODED = re.compile(r"`(?P<key>(?:--)?[A-Za-z_][\w.-]*)`")
 _CHANGE = re.compile(r"\b(?:set|increase|decrease|raise|lower|reduce|change|enable|disable|add|switch|use|cut|double|halve|tune|adjust)\b", re.I)
 _TO = re.compile(rf"\bto\s+`?{_VALUE}", re.I)
 _MISSING = re.compile(r"\b(?:not a key|does(?:n't| not) exist|no such key|mis-?spel(?:t|led)|unknown key|not a (?:valid )?(?:option|setting))\b", re.I)
+_ARROW = re.compile(rf"\b(?:lower|reduced?|higher|smaller|increase)\b[^:]{{0,12}}\b(?:learning rate|lr)\b[^:]{{0,12}}:\s*(?P<old>{NUMBER})\s*(?:→|->)\s*(?P<new>{NUMBER})", re.I)
 _FILE = re.compile(r"\.(?:pth?|ckpt|safetensors|ya?ml|json|py|sh|log|txt|md|csv)$", re.I)
 
 # Words of the field, the knobs they may mean, and where their number stands.
@@ -52,14 +53,22 @@ _NONE: tuple[tuple[str, str], ...] = (
 )
 
 
-def read_settings(text: str, line: int, record: Record) -> list[AnyClaim]:
-    """The claims of a sentence about settings."""
+def read_settings(text: str, line: int, record: Record, general: bool = False) -> list[AnyClaim]:
+    """The claims of a sentence about settings. `general`: it stands where a text tells what to do in some case."""
     proposed = bool(_CHANGE.search(text)) and not re.search(r"\b(?:is|was|are) (?:set|used|cut|reduced)\b", text)
     claims = list(_keys(text, line, record, proposed))
     named = {c.name for c in claims if isinstance(c, Setting | Edit)}
     claims += _phrases(text, line, record, named)
     claims += _by_name(text, line, record)
+    claims += _arrows(text, line, general)
     return claims
+
+
+def _arrows(text: str, line: int, general: bool) -> Iterator[AnyClaim]:
+    """"Lower learning rate: 1e-4 → 5e-5": a change that is proposed."""
+    match = _ARROW.search(text)
+    if match is not None and not general:
+        yield Edit(text=text, line=line, name="optimizer.lr", old=number_of(match["old"]), new=number_of(match["new"]))
 
 
 def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyClaim]:
@@ -79,7 +88,7 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
             yield Edit(text=text, line=line, name=key, new=_scalar(to["value"]) if to else None)
     for match in _KEY.finditer(text):
         key = match["key"]
-        if key in seen or key.lower() in curves or not record.leaves_named(key) and not record._list_named(key):
+        if key in seen or key.lower() in curves or (not record.leaves_named(key) and not record._list_named(key)):
             continue
         plain_word = not re.search(r"[_=:]", match.group(0))
         value = _scalar(match["value"])

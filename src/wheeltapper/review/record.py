@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -125,7 +125,7 @@ class Record:
         for series in self.run.series.values():
             seconds = series.clocks.get("second")
             if seconds is not None and len(seconds) and 1e9 < seconds[0] < 4e9:
-                return datetime.fromtimestamp(float(seconds[0]), timezone.utc).strftime("%Y-%m-%d")
+                return datetime.fromtimestamp(float(seconds[0]), UTC).strftime("%Y-%m-%d")
         for name in self.run.files:
             match = re.search(r"(20\d\d)-?([01]\d)-?([0-3]\d)", name)
             if match:

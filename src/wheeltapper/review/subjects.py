@@ -32,9 +32,7 @@ _SPLIT_WORDS = {
 _TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val"})
 _SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
 _AVERAGED = re.compile(r"\b(?:ema|averaged?|average of the weights|moving average)\b", re.I)
-_NOT_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val"})
-_SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
-_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
+_NOT_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
 _NEAR = 28  # letters before a quantity in which its split is named
 
 
@@ -124,5 +122,4 @@ def switched(mention: Mention, words: str, run: Run) -> Mention:
     if series is None or not (_NOT_AVERAGED.search(words) or _AVERAGED.search(words)):
         return mention
     known = [s for s in run.series.values() if s.quantity == series.quantity and s.split == series.split]
-    whole = [s for s in known if s.part is None or s.part == series.part or "ema" in s.name or not series.part or s.part in series.part] or known
-    return replace(mention, series=tuple(s.name for s in _by_average(words, whole)))
+    return replace(mention, series=tuple(s.name for s in _by_average(words, known)))
