@@ -328,20 +328,18 @@ def _fit_from_to(start: Value, end: Value, series: Series, record: Record) -> Fi
     for fit in (first, second):
         if fit.verdict != "supported":
             return fit
-    order = _positions_of(start, series, record), _positions_of(end, series, record)
-    if order[0] is not None and order[1] is not None and order[0] > order[1]:
+    starts, ends = _positions_of(start, series, record), _positions_of(end, series, record)
+    if starts and ends and min(starts) > max(ends):
         return Fit("contradicted", f"the other way round: {second.why}, {first.why}", second.places)
     return Fit("supported", f"{first.why}; {second.why}", (*first.places, *second.places))
 
 
-def _positions_of(claim: Value, series: Series, record: Record) -> float | None:
-    """Where a value may be meant to stand: the first place for a start and an end alike."""
-    if claim.at is not None:
-        return record.on_clock(series, claim.at, claim.clock)
-    hits = [i for i in np.flatnonzero(series.finite) if _within(float(series.values[i]), claim, series)]
-    if not hits:
-        return None
-    return float(series.at[hits[0] if claim.moment in ("first", "somewhere") else hits[-1]])
+def _positions_of(claim: Value, series: Series, record: Record) -> list[float]:
+    """Where a value may be meant to stand."""
+    at = None if claim.at is None else record.on_clock(series, claim.at, claim.clock)
+    if at is not None:
+        return [at]
+    return [float(series.at[i]) for i in np.flatnonzero(series.finite) if _within(float(series.values[i]), claim, series)]
 
 
 def _absolute(direction: Direction, series: Series) -> Direction | None:

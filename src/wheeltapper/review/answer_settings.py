@@ -11,6 +11,7 @@ from wheeltapper.review.record import Record
 from wheeltapper.settings.dialects._lookup import known_key
 from wheeltapper.settings.dialects.generic import meanings_of
 from wheeltapper.settings.edited import same
+from wheeltapper.settings.knobs import KNOBS
 
 _PRECISION = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 # Findings that say of a declared setting that it does not act, and the knob or key they speak of.
@@ -44,6 +45,9 @@ def answer_setting(claim: Setting, record: Record) -> Answer:
 def _unset(claim: Setting, record: Record) -> Answer:
     if claim.value == 0 and record.leaves:
         return Answer(claim, "supported", "nothing of the kind is set")
+    curve = record.run.series_named(claim.name.rpartition(".")[2])
+    if claim.name not in KNOBS and record.leaves and curve is None and exists(claim.name, record) is None:
+        return Answer(claim, "contradicted", f"no key `{claim.name}` is set in this run, and the framework knows none")
     return Answer(claim, "not-in-record", "the record does not tell this setting")
 
 

@@ -52,7 +52,7 @@ class Mention:
 def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     out = []
     for quantity in QUANTITIES:
-        words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 2), *_WORDS.get(quantity.name, ())}
+        words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 3 or alias == "acc"), *_WORDS.get(quantity.name, ())}
         out += [(phrase, quantity.name) for phrase in words - _TOO_COMMON if not _SPLIT_NAMED.match(phrase)]
     out.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![\w/]){re.escape(phrase)}(?![\w])", re.I), name) for phrase, name in out)
