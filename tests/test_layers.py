@@ -28,6 +28,7 @@ LAYERS = [
     "prognosis",
     "remedy",
     "trial",
+    "review",
     "report",
     "api",
     "watch",

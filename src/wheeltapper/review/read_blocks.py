@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal
 
+from wheeltapper.review.answer_settings import exists
 from wheeltapper.review.document import Passage
 from wheeltapper.review.model import AnyClaim, Command, Config, Edit, Setting
 from wheeltapper.review.record import Record
@@ -55,8 +56,8 @@ def read_block(lines: Sequence[Passage], record: Record) -> list[AnyClaim]:
     claims: list[AnyClaim] = []
     for role, part in _parts(lines):
         claims += _settings(part, role)
-    if language in ("python", "py"):  # a program: only what is a setting of this run
-        claims = [c for c in claims if isinstance(c, Setting | Edit) and record.value_of(c.name) is not None]
+    if language in ("python", "py", ""):  # a program, or a table in plain text: only what is a setting of this run
+        claims = [c for c in claims if isinstance(c, Setting | Edit) and exists(c.name, record) is not None]
     return claims
 
 
