@@ -32,6 +32,7 @@ LAYERS = [
     "report",
     "api",
     "watch",
+    "mcp",
     "testing",
     "guard",
     "lab",

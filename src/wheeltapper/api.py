@@ -52,6 +52,7 @@ __all__ = [
     "fix",
     "followup",
     "judge",
+    "one_run",
     "plan_search",
     "plan_trial",
     "read",
@@ -88,6 +89,11 @@ def judge(
     `live`: it still runs, so that only those signs are asked that may be. `lines`: as for `diagnose`."""
     known = audited(run) if audit is None else audit
     return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live, lines=lines), goal)
+
+
+def one_run(path: Where, name: str | None = None) -> Run:
+    """The one run at a place, or the one of this name where it holds several. Raises InputError where it is not one."""
+    return _one(path, name, "--run")
 
 
 def audited(run: Run) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
 COMMANDS = (
-    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "practice", "schedule", "compare", "review", "explain", "list", "replay", "lab",
+    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "check", "practice", "schedule", "compare", "review", "explain", "list", "replay", "mcp", "agents", "lab",
 )  # fmt: skip
 
 SOUND, ERROR = 0, 2
