@@ -21,6 +21,7 @@ from wheeltapper.report.brief import brief, kept
 from wheeltapper.report.close import close_matches
 from wheeltapper.report.text import clean
 from wheeltapper.review.record import Record
+from wheeltapper.run.folders import home_of
 from wheeltapper.run.gather import SKIP_ENDINGS
 from wheeltapper.run.model import Series
 
@@ -108,7 +109,7 @@ class Desk:
             except (OSError, ValueError):
                 continue
             if sure >= SURE:
-                home = self.roots.name_of(path.parent) or "."
+                home = self.roots.name_of(home_of(path.parent, root)) or "."
                 found[home] = found.get(home, 0) + entry.stat().st_size
 
     def show(self, run: str) -> dict[str, Any]:
@@ -161,7 +162,7 @@ class Desk:
             unique = {f.summary: f for f in findings}.values()
             answer["findings"] = [
                 {"summary": clean(f.summary, 400), "severity": f.severity, "grade": f.grade, "series": f.series, "clock": f.clock,
-                 "onset": f.onset, "end": f.end, "numbers": dict(list(f.numbers.items())[:8]), "places": [self._place(str(p)) for p in f.places[:4]]}
+                 "onset": f.onset, "end": f.end, "numbers": dict(list(f.numbers.items())[:8]), "places": [self.place(str(p)) for p in f.places[:4]]}
                 for f in unique
             ]  # fmt: skip
         seen = next((s for s in d.seen if s.id == id and s.value is not None), None)
@@ -180,7 +181,8 @@ class Desk:
         near = close_matches(id, ids) or ids[:8]
         raise InputError(f"this run shows nothing called {id[:80]!r}.", do=f"It has: {', '.join(near) or 'no cause and no sign'}.")
 
-    def _place(self, place: str) -> str:
+    def place(self, place: str) -> str:
+        """A file:line as it is shown: from its root."""
         for folder in self.roots.folders:
             place = place.replace(f"{folder}/", "")
         return place
@@ -207,7 +209,7 @@ class Desk:
             "better": found.better,
             "n_here": len(part),
             "points": [[_digits(float(part.at[i])), _digits(float(part.values[i]))] for i in index],
-            "place": self._place(str(found.place(0))) if len(found) else None,
+            "place": self.place(str(found.place(0))) if len(found) else None,
         }
         return self._told(run, known, fitted(answer, ("points",)))
 

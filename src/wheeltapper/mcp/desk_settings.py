@@ -44,7 +44,7 @@ def settings(desk: Desk, run: str, like: str = "", offset: int = 0) -> dict[str,
     record = known.record
     knobs = {v.leaf.dotted: v.id for v in record.knobs.values() if v.leaf is not None}
     rows = [
-        {"key": leaf.dotted, "value": _short(leaf.value), "knob": knobs.get(leaf.dotted), "place": desk._place(f"{leaf.file}:{leaf.line}")}
+        {"key": leaf.dotted, "value": _short(leaf.value), "knob": knobs.get(leaf.dotted), "place": desk.place(f"{leaf.file}:{leaf.line}")}
         for leaf in record.leaves
         if like.lower() in leaf.dotted.lower()
     ]
@@ -82,15 +82,15 @@ def check(desk: Desk, paths: Sequence[str], offset: int = 0) -> dict[str, Any]:
         raise InputError("no path is given.", do="Give configs, scripts or a folder, as list_runs shows folders.")
     report = api.check([desk.roots.find(path) for path in paths[:50]])
     findings = [
-        {"id": f.id, "grade": f.grade, "severity": f.severity, "summary": clean(f.summary, 260), "places": [desk._place(str(p)) for p in f.places[:2]]}
+        {"id": f.id, "grade": f.grade, "severity": f.severity, "summary": clean(f.summary, 260), "places": [desk.place(str(p)) for p in f.places[:2]]}
         for f in report.findings[offset:]
     ]
     answer: dict[str, Any] = {
         "read_as": report.dialect,
-        "really_does": [{"what": r.label, "value": clean(r.value, 80), "how": desk._place(clean(r.how, 120))} for r in report.rows],
+        "really_does": [{"what": r.label, "value": clean(r.value, 80), "how": desk.place(clean(r.how, 120))} for r in report.rows],
         "total_findings": len(report.findings),
         "findings": findings,
-        "unread": [desk._place(name) for name in report.unread[:5]],
+        "unread": [desk.place(name) for name in report.unread[:5]],
     }
     out = fitted(answer, ("findings", "really_does"))
     reached = offset + len(out["findings"])
@@ -169,7 +169,7 @@ def simulate(desk: Desk, run: str, edits: Mapping[str, Any]) -> dict[str, Any]:
         "run": run,
         "without_effect": unchanged,
         "changes": [{"key": c.key, "old": c.old, "new": c.new, "line": c.line} for one in edited for c in one.changes],
-        "loads": [{"file": desk._place(t.file), "ok": t.ok, "failed": [clean(x.text, 200) for x in t.failed]} for t in tests],
+        "loads": [{"file": desk.place(t.file), "ok": t.ok, "failed": [clean(x.text, 200) for x in t.failed]} for t in tests],
         "before": _ends(planned_lr(known.record.knobs, r.facts, trees=known.record.trees)),
         "after": _ends(planned_lr(read_knobs(after, run_formats=r.formats), r.facts, trees=after)),
         "diff": [clean(line, 160) for one in edited for line in one.diff().splitlines()],
@@ -205,7 +205,7 @@ def fix(desk: Desk, run: str, write_to: str | None = None) -> dict[str, Any]:
         "options": [{"letter": o.letter, "title": o.title, "possible": o.possible, "why": clean(o.why, 160)} for o in found.options],
         "edits": [] if found.plan is None else [{"knob": e.knob, "old": _short(e.old), "new": _short(e.new), "why": clean(e.why, 160)} for e in found.plan.edits],
         "diff": [clean(line, 160) for one in found.edited for line in one.diff().splitlines()],
-        "loads": [{"file": desk._place(t.file), "ok": t.ok} for t in found.tests],
+        "loads": [{"file": desk.place(t.file), "ok": t.ok} for t in found.tests],
         "then_must_be_seen": [] if found.plan is None else [{"metric": b.metric, "clock": b.clock, "at": b.at, "low": b.low, "high": b.high} for b in found.plan.expected],
         "notes": [clean(note, 200) for note in found.notes],
         "written": written,
@@ -233,11 +233,11 @@ def review(desk: Desk, run: str, text: str | None = None, claims: Sequence[Mappi
     order = [a for verdict in ANSWERED for a in told.answers if a.verdict == verdict]
     shown = [{key: value for key, value in answer_object(a).items() if key != "claim"} for a in order[offset : offset + 25]]
     for one in shown:
-        one["places"] = [desk._place(place) for place in one["places"]]
+        one["places"] = [desk.place(place) for place in one["places"]]
         one["why"], one["text"] = clean(one["why"], 200), clean(one["text"], 120)
     answer: dict[str, Any] = {
         "run": run,
-        "counts": {verdict: told.count(verdict) for verdict in (*ANSWERED, "no-claim")} | {"unread": len(told.unread)},  # type: ignore[arg-type]
+        "counts": {verdict: told.count(verdict) for verdict in (*ANSWERED, "no-claim")} | {"unread": len(told.unread)},
         "answers": shown,
         "unread": [{"line": u.line, "text": clean(u.text, 80)} for u in told.unread[:5]],
     }

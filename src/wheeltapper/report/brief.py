@@ -141,7 +141,7 @@ def only(value: dict[str, Any], fields: str, within: str | None = "runs") -> dic
     {'schema': 's', 'version': '1', 'runs': [{'b': [{'c': 2}]}]}
     """
     wanted = [field.split(".") for field in fields.replace(" ", "").split(",") if field]
-    head = {key: value[key] for key in ("schema", "version") if key in value}
+    head: dict[str, Any] = {key: value[key] for key in ("schema", "version") if key in value}
     items: Sequence[Any] = value[within] if within else [value]
     known = {key for item in items for key in item}
     for path in wanted:

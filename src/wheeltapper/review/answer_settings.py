@@ -116,7 +116,7 @@ def answer_edit(claim: Edit, record: Record) -> Answer:
 
 def exists(name: str, record: Record) -> str | None:
     """Why a key is one: set in this run, an option of its program, known to its framework; None where it is none."""
-    if record.leaves_named(name) or record._list_named(name):
+    if record.leaves_named(name) or record.list_named(name):
         return "set"
     path = tuple(part for part in name.strip("-").replace("-", "_").split(".") if part)
     if any(_same_section(path, leaf.path) for leaf in record.leaves):

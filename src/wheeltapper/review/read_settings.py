@@ -88,7 +88,7 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
             yield Edit(text=text, line=line, name=key, new=_scalar(to["value"]) if to else None)
     for match in _KEY.finditer(text):
         key = match["key"]
-        if key in seen or key.lower() in curves or (not record.leaves_named(key) and not record._list_named(key)):
+        if key in seen or key.lower() in curves or (not record.leaves_named(key) and not record.list_named(key)):
             continue
         plain_word = not re.search(r"[_=:]", match.group(0))
         value = _scalar(match["value"])

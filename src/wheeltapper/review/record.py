@@ -83,7 +83,7 @@ class Record:
             if len(items) > 1 and len(items) == len(leaves):
                 return [leaf.value for leaf in items], place_of(items[0])
             return leaves[-1].value, place_of(leaves[-1])
-        lists = self._list_named(name)
+        lists = self.list_named(name)
         if lists:
             return [leaf.value for leaf in lists], place_of(lists[0])
         knob = self.knob_of(name)
@@ -91,7 +91,8 @@ class Record:
             return self.knobs.value(knob), self.knobs.place(knob)
         return None
 
-    def _list_named(self, name: str) -> list[Leaf]:
+    def list_named(self, name: str) -> list[Leaf]:
+        """The items of a list that a key means."""
         want = _plain(name).split(".")
         return [
             leaf
