@@ -311,7 +311,7 @@ def _fit_change(claim: Change, series: Series, record: Record) -> Fit:
     direction = _absolute(claim.direction, series)
     if direction is None:
         return Fit("undecided", f"it is not known which way is better for {series.name}")
-    return _fit_onset(direction, since, series) if since is not None else _fit_course(direction, series)
+    return _fit_onset(direction, since, series, claim.begins) if since is not None else _fit_course(direction, series)
 
 
 def _fit_difference(wanted: float, series: Series) -> Fit:
@@ -376,8 +376,8 @@ def _fit_course(direction: Direction, series: Series) -> Fit:
     return Fit("undecided", f"{told}, within its noise or not all one way", places)
 
 
-def _fit_onset(direction: Direction, since: float, series: Series) -> Fit:
-    """A course that is said to begin at a position: it must go that way from there, and not have begun long before."""
+def _fit_onset(direction: Direction, since: float, series: Series, begins: bool) -> Fit:
+    """A course since a position: it must go that way from there; one that begins there was not under way long before."""
     after = series.finite & (series.at >= since)
     if int(after.sum()) < 2:
         return Fit("not-in-record", f"{series.name} ends at {series.clock} {series.at[-1]:,.10g}")
@@ -392,4 +392,17 @@ def _fit_onset(direction: Direction, since: float, series: Series) -> Fit:
     if direction != "flat" and (wrong_way or late):
         word = "lowest" if direction == "up" else "highest"
         return Fit("contradicted", f"{told}; from there on it is {word} at {series.clock} {at[turn]:,.10g} ({values[turn]:.5g})", place)
+    earlier = _begun_before(direction, since, series, float(values[0]), max(3 * noise, 0.05 * spread)) if begins else None
+    if earlier is not None:
+        return Fit("contradicted", f"it was under way before: {series.name} is {_at(series, earlier)}, {values[0]:.5g} at {at[0]:,.10g}", (series.place(earlier),))
     return Fit("supported", told, place)
+
+
+def _begun_before(direction: Direction, since: float, series: Series, value: float, clear: float) -> int | None:
+    """The turn, where it lies clearly before the position that is named."""
+    before = np.flatnonzero(series.finite & (series.at < since))
+    if direction == "flat" or len(before) < 2:
+        return None
+    turn = int(before[series.values[before].argmin() if direction == "up" else series.values[before].argmax()])
+    gap = value - series.values[turn] if direction == "up" else series.values[turn] - value
+    return turn if gap > clear and since - series.at[turn] > 0.1 * float(np.ptp(series.at)) else None

@@ -49,14 +49,14 @@ class Value(Claim, frozen=True, kw_only=True, tag="value"):
 
 
 class Change(Claim, frozen=True, kw_only=True, tag="change"):
-    """A logged quantity moves: in a direction, from and to values, since or until a position."""
+    """A logged quantity moves: in a direction, from and to values, since a position."""
 
     subject: tuple[str, ...]
     direction: Direction | None = None
     start: Value | None = None
     end: Value | None = None
     since: float | None = None
-    until: float | None = None
+    begins: bool = False  # it is said to begin there, not only to go on
     clock: ClaimClock | None = None
     difference: float | None = None
 

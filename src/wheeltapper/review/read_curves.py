@@ -31,6 +31,7 @@ _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("down", re.compile(rf"\b(?:{_DOWN})\b", re.I)),
 )  # fmt: skip
 _ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I)
+_BEGINS = re.compile(r"\b(?:start(?:s|ed)?|beg[iau]n(?:s|ning)?|bottoms? out|turns?)\b", re.I)
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
 _PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|~|≈)?\s*$", re.I)
 _FUTURE = re.compile(r"\b(?:expect(?:ed|s)?|should|will|would|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
@@ -215,4 +216,5 @@ def _change(text: str, line: int, subject: Mention, direction: Direction, offset
     return Change(
         text=text, line=line, subject=subject.series, direction=direction,
         since=None if since is None else since.at, clock=None if since is None else since.clock,
+        begins=since is not None and bool(_BEGINS.search(words)),
     )  # fmt: skip

@@ -78,8 +78,10 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
     to = _TO.search(text)
     for match in _CODED.finditer(text):
         key = match["key"]
-        if _FILE.search(key) or key.lower() in curves or not re.search(r"[_.-]", key.strip("-")) or re.search(r"checkpoint", key):
+        if _FILE.search(key) or key.lower() in curves or re.search(r"checkpoint", key):
             continue
+        if not re.search(r"[_.-]", key.strip("-")) and not record.leaves_named(key):
+            continue  # a plain word in code: a name of anything
         if _MISSING.search(text):
             seen.add(key)
             yield Setting(text=text, line=line, name=key, present=False)

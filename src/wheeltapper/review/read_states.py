@@ -109,7 +109,7 @@ def _speeds(text: str, line: int) -> Iterator[AnyClaim]:
 def _sums(text: str, line: int) -> Iterator[AnyClaim]:
     for match in _SUM.finditer(text):
         expression = match["expression"].strip().lstrip("~(:,. ")
-        if re.search(r"\d\s*[-*/+×x·^(]", expression) and re.search(r"[*/+×x·^]|sqrt|ln|log", expression):
+        if re.search(r"\d\s*[*/+×x·^]\s*[\d(s]|(?:sqrt|ln|log)\s*\(", expression):
             found = quantities(match["value"])
             yield Sum(text=text, line=line, expression=expression, value=number_of(match["value"]), slack=found[0].slack if found else 0.0)
     rest = _REMAINING.search(text)
