@@ -1,7 +1,7 @@
 """Score `wheeltapper review` against documents whose truth is known.
 
     python research/review/score.py cases  DOCUMENTS EXAMPLES        the five case documents (shared/cases, examples/cases)
-    python research/review/score.py ward   WARD [--part seen|sealed] the short diagnoses of diagnoses.txt (WARD holds run folders)
+    python research/review/score.py ward   WARD WORLDS [--part seen] the short diagnoses of diagnoses.txt (folders of runs)
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ def on_line(review: Review, line: int) -> list[Answer]:
     return [answer for answer in review.answers if answer.claim.line == line]
 
 
-def score_ward(ward: Path, part: str, show: int) -> None:
+def score_texts(folders: dict[str, Path], part: str, show: int) -> None:
     wrong = caught = true = denied = answered = 0
     kinds: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     for text in texts():
         if text.part != part:
             continue
-        review = api.review("\n".join(line for _, line in text.lines), ward / text.run.partition("/")[2])
+        place, _, name = text.run.partition("/")
+        review = api.review("\n".join(line for _, line in text.lines), folders[place] / name)
         block_wrong: list[bool] = []
         for number, (truth, line) in enumerate(text.lines, 1):
             answers = on_line(review, number)
@@ -110,11 +111,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cases", "ward"))
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--part", default="seen", choices=("seen", "sealed"))
+    parser.add_argument("--part", default="seen", choices=("seen", "sealed", "fresh"))
     parser.add_argument("--show", action="count", default=0, help="print what went wrong; twice: everything")
     args = parser.parse_args()
     if args.what == "ward":
-        score_ward(args.paths[0], args.part, args.show)
+        score_texts(dict(zip(("wardA", "worlds"), args.paths, strict=False)), args.part, args.show)
     else:
         score_cases(args.paths[0], args.paths[1], args.show)
 

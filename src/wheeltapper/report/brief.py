@@ -118,7 +118,7 @@ def kept(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
     the first value that is not finite of each stretch.
 
     >>> kept(np.array([0.0, 0, 9, 0, 0, 0, 0, 0, -5, 0]), 6).tolist()
-    [0, 2, 3, 8, 9]
+    [0, 2, 5, 8, 9]
     """
     n = len(values)
     if n <= most:
