@@ -161,6 +161,14 @@ def _ema(record: Record) -> Denial | None:
     return f"no average of the weights is kept: none of {len(record.leaves)} settings and no curve speaks of one", ()
 
 
+def _clipping(record: Record) -> Denial | None:
+    norm, value = record.knobs.value("clip.norm"), record.knobs.value("clip.value")
+    off = [leaf for leaf in record.leaves if "clip" in leaf.dotted.lower() and not leaf.value]
+    if norm or value or not off or record.knobs.value("clip.enabled"):
+        return None
+    return f"nothing is clipped: `{off[0].dotted}` is {off[0].value}", (place_of(off[0]),)
+
+
 def _cosine(record: Record) -> Denial | None:
     name = record.knobs.value("schedule.name")
     if not isinstance(name, str) or "cos" in name.lower():
@@ -190,6 +198,7 @@ NEEDS: dict[str, Callable[[Record], Denial | None]] = {
     "scaler": _scaler,
     "ema": _ema,
     "cosine": _cosine,
+    "clipping": _clipping,
     "rate-falls": _rate_falls,
     "rate-reached": _rate_reached,
 }

@@ -12,7 +12,7 @@ _ONE = rf"[-+−]?(?:{NUMBER})"
 _POWER = r"(?P<base>2|10)\s*(?:\^|\*\*)\s*(?P<exponent>[-−]?\d+)"
 _QUANTITY = re.compile(
     rf"(?<![\w.^/#])(?<![A-Za-z]-)(?P<about>~|≈|<|>|≤|≥)?\s*(?:{_POWER}|(?P<low>{_ONE}))(?P<k>[kKM](?![\w]))?"
-    rf"(?:\s*(?:-|–|—|\bto\b)\s*(?P<high>{NUMBER})(?P<k2>[kKM](?!\w))?(?=\s*(?:%|dB|[kKM]\b|range|iter|step|epoch|batches|$|[),.;\s])))?"
+    rf"(?:\s*(?:-|–|—)\s*(?P<high>{NUMBER})(?P<k2>[kKM](?!\w))?(?=\s*(?:%|dB|[kKM]\b|range|iter|step|epoch|batches|$|[),.;\s])))?"
     r"(?:\s*(?P<unit>%|dB\b|MB\b|MiB\b|GB\b|GiB\b|ms\b|it/s\b|s\b(?!\w)|percent\b|×|x\b))?"
 )
 _CLOCK = r"(?P<clock>steps?|iterations?|iters?|its?|updates?|epochs?)"

@@ -15,7 +15,7 @@ from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import Leaf
 
 Role = Literal["quoted", "proposed", "missing"]
-_PROPOSED = re.compile(r"\b(?:after|fixed|fix|correct(?:ed)?|recommend\w*|suggest\w*|better|change|solution|new config\w*|improve\w*|increase|enable|add|disable|stable|optimized|replace|final|step \d|to fix|instead|use)\b|✅", re.I)
+_PROPOSED = re.compile(r"\b(?:after|fixed|fix|correct(?:ed)?|recommend\w*|suggest\w*|propos\w*|better|change|solution|new config\w*|improve\w*|increase|enable|add|disable|stable|optimized|replace|final|step \d|to fix|instead|use)\b|✅", re.I)
 _QUOTED = re.compile(r"\b(?:before|problematic|your config|current|wrong|too conservative|causes|issues?|problems?|existing|root cause)\b|❌", re.I)
 _MISSING = re.compile(r"doesn't exist|does not exist|no such", re.I)
 _COMPLETE = re.compile(r"\b(?:complete|whole|full|entire|replace your current)\b", re.I)

@@ -51,6 +51,7 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"(?:dynamic[ _]loss\w*|adaptation[ _]rate|max_weight|high momentum \(0\.95\)|scheduler sluggish)[^;]{0,90}(?:instab\w+|sluggish|too (?:high|slow|conservative)|delayed|unstable)", "loss-weights-shift loss-weight-runaway"),
     _phrase(r"gradient(?:s)? explo\w+|exploding gradients|prevent gradient explosion", "clip-as-cure high-loss-scale"),
     _phrase(r"(?:gentler|harder|smaller|tighter)\W+(?:gradient )?clipping", "clip-as-cure"),
+    _phrase(r"(?:aggressive|tight|too (?:strong|hard|small|low))[^.;]{0,20}clipping|clipping\b[^.;]{0,30}(?:too (?:strong|hard|small|low|aggressive)|aggressive)", "clip-too-small", "clipping"),
     _phrase(r"gradient accumulation (?:issues?|errors?|problems?)", "accumulated-gradients"),
     _phrase(r"(?:zero[_ ]?grad|never zeroed|never cleared|gradients (?:pile|add) up)", "zero-grad-missing"),
     # data, objective, evaluation

@@ -33,8 +33,8 @@ _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
 _ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I)
 _BEGINS = re.compile(r"\b(?:start(?:s|ed)?|beg[iau]n(?:s|ning)?|bottoms? out|turns?)\b", re.I)
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
-_PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|~|≈)?\s*$", re.I)
-_FUTURE = re.compile(r"\b(?:expect(?:ed|s)?|should|will|would|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
+_PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$", re.I)
+_FUTURE = re.compile(r"\b(?:(?<!as )expect(?:ed|s)?|should|will|would(?! have)|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
 _OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time|documentation)\b", re.I)
 # Headings under which a text tells what is healthy or alarming in general, not what this run did.
 GENERAL = re.compile(r"warning signs|healthy\b|health indicators|success metrics|problem signs|troubleshoot|\bif\b|normal \w+ (?:training )?pattern|guidelines|understanding|lessons", re.I)
@@ -98,6 +98,8 @@ def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
         return True  # "(−4.4 %)": a comment on the number before
     if subject.end > number.start and not re.match(r"[^,.;]{0,24}$", text[number.end : subject.start] or ""):
         return True
+    for spot in positions(between):
+        between = between[: spot.start] + " " * (spot.end - spot.start) + between[spot.end :]
     return bool(re.search(r"[`\w]+[\s`]*[:=]\s*[`'\"]?$", between)) and len(between.split()) > 2
 
 

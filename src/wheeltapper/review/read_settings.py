@@ -11,7 +11,8 @@ from wheeltapper.review.quantities import NUMBER, number_of, quantities
 from wheeltapper.review.record import Record
 
 _VALUE = rf"(?P<value>[-+]?(?:{NUMBER})[kK]?(?![\w.]*\w)|true|false|none|null|on|off|'[^']{{1,40}}'|\"[^\"]{{1,40}}\"|[A-Za-z][\w.-]{{2,30}})"
-_KEY = re.compile(rf"`{{0,2}}(?P<key>(?:--)?[A-Za-z_][\w.-]*)`{{0,2}}\s*(?:(?P<sign>[:=])|(?:is|was|of|at|stays at)?\b|\()\s*`?{_VALUE}", re.I)
+_WORD = re.compile(r"(?<![\w.-])(?:--)?[A-Za-z_][\w.-]*")
+_KEY = re.compile(rf"(?P<key>(?:--)?[A-Za-z_][\w.-]*)`{{0,2}}\s*(?:(?P<sign>[:=])|(?:is|was|of|at|stays at)?\b|\()\s*`?{_VALUE}", re.I)
 _CODED = re.compile(r"`(?P<key>(?:--)?[A-Za-z_][\w.-]*)`")
 _CHANGE = re.compile(r"\b(?:set|increase|decrease|raise|lower|reduce|change|enable|disable|add|switch|use|cut|double|halve|tune|adjust)\b", re.I)
 _TO = re.compile(rf"\bto\s+`?{_VALUE}", re.I)
@@ -41,9 +42,9 @@ _BEFORE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"(?P<n>{NUMBER})\s*workers per GPU", ("workers-per-gpu",)),
 )
 _NAMES: tuple[tuple[str, str], ...] = (
-    (r"\boptimi[sz]er\b(?: is| was)?(?: the)? (?P<name>[A-Z][A-Za-z]+)", "optimizer.name"),
-    (r"\b(?P<name>exponential|linear)\b(?= curriculum)", "curriculum.ramp"),
-    (r"\bruns? in (?P<name>float16|fp16|bf16|bfloat16|float32|fp32)", "precision"),
+    (r"(?i:\boptimi[sz]er\b(?: is| was)?(?: the)?) (?P<name>[A-Z][A-Za-z]+)", "optimizer.name"),
+    (r"(?i:\b(?P<name>exponential|linear)\b(?= curriculum))", "curriculum.ramp"),
+    (r"(?i)\bruns? in (?P<name>float16|fp16|bf16|bfloat16|float32|fp32)", "precision"),
     (r"\bAMP with (?P<name>fp16|bf16)", "precision"),
 )
 _NONE: tuple[tuple[str, str], ...] = (
@@ -88,7 +89,7 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
         elif proposed:
             seen.add(key)
             yield Edit(text=text, line=line, name=key, new=_scalar(to["value"]) if to else None)
-    for match in _KEY.finditer(text):
+    for match in (m for word in _WORD.finditer(text) if (m := _KEY.match(text, word.start()))):
         key = match["key"]
         if key in seen or key.lower() in curves or (not record.leaves_named(key) and not record.list_named(key)):
             continue
@@ -103,7 +104,7 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
             yield Setting(text=text, line=line, name=key, value=value, slack=_slack(match["value"]))
 
 
-_COMMON = {"loss", "epochs", "scale", "name", "type", "batch", "seed", "steps", "lr", "scheduler", "sched", "optimizer", "momentum", "dropout"}
+_COMMON = {"rate", "size", "weight", "weights", "start", "width", "depth", "features", "data", "model", "task", "loss", "epochs", "scale", "name", "type", "batch", "seed", "steps", "lr", "scheduler", "sched", "optimizer", "momentum", "dropout"}
 _LITTLE = {"the", "and", "was", "with", "for", "has", "but", "are", "not", "too", "from", "after", "which", "while", "so", "very", "only", "constant", "its", "that", "set", "used"}
 
 
@@ -150,7 +151,7 @@ def _as_setting(text: str, line: int, record: Record, knobs: tuple[str, ...], ra
 
 def _by_name(text: str, line: int, record: Record) -> Iterator[AnyClaim]:
     for pattern, knob in _NAMES:
-        match = re.search(pattern, text, re.I)
+        match = re.search(pattern, text)
         if match is not None and record.value_of(knob) is not None:
             yield Setting(text=text, line=line, name=knob, value=match["name"].lower())
     for pattern, knob in _NONE:

@@ -21,6 +21,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "throughput": ("throughput", "it/s"),
     "duration": ("an iteration takes", "a step takes", "step time", "iteration time"),
     "nll": ("bound", "nll"),
+    "kl": ("kl", "kl divergence"),
+    "map50": ("map50",),
     "correlation": ("r2", "r²", "correlation"),
     "sliced_wasserstein": ("sliced wasserstein distance", "sliced wasserstein", "swd"),
 }
@@ -29,7 +31,7 @@ _SPLIT_WORDS = {
     "val": r"(?:val(?:id(?:ation)?)?|eval(?:uation)?|dev|held-out)\b",
     "test": r"test\b",
 }
-_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val"})
+_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val", "its", "it", "it s", "l1", "l2", "ce", "d", "g", "map", "par", "rate", "cost"})
 _SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
 _AVERAGED = re.compile(r"\b(?:ema|averaged?|average of the weights|moving average)\b", re.I)
 _NOT_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
@@ -52,7 +54,7 @@ class Mention:
 def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     out = []
     for quantity in QUANTITIES:
-        words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 3 or alias == "acc"), *_WORDS.get(quantity.name, ())}
+        words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 2), *_WORDS.get(quantity.name, ())}
         out += [(phrase, quantity.name) for phrase in words - _TOO_COMMON if not _SPLIT_NAMED.match(phrase)]
     out.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![\w/]){re.escape(phrase)}(?![\w])", re.I), name) for phrase, name in out)
@@ -62,9 +64,8 @@ def mentions(text: str, run: Run) -> list[Mention]:
     """Every curve that is named, from left to right, longest name first."""
     out: list[Mention] = []
     for series in sorted(run.series.values(), key=lambda s: -len(s.raw)):
-        for name in {series.raw, series.name}:
-            if len(name) > 3 or name == "lr":
-                out += _exact(text, name, series, run, out)
+        for name in {series.raw, series.name, series.raw.rpartition("/")[2]}:
+            out += _exact(text, name, series, run, out)
     for pattern, quantity in _phrases():
         for match in pattern.finditer(text):
             if not _taken(out, match.start(), match.end()):
