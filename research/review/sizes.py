@@ -27,10 +27,10 @@ def main() -> None:
     seconds: dict[str, list[float]] = defaultdict(list)
     runs = sorted(path.name for path in folder.iterdir() if path.is_dir())[:most]
 
-    def note(name: str, call: Callable[[], dict[str, Any]]) -> None:
+    def note(name: str, call: Callable[..., dict[str, Any]], *given: Any, **named: Any) -> None:
         began = perf_counter()
         try:
-            sizes[name].append(size_of(call()))
+            sizes[name].append(size_of(call(*given, **named)))
         except WheeltapperError as error:
             sizes[f"{name}: {type(error).__name__}"].append(0)
         seconds[name].append(perf_counter() - began)
@@ -42,22 +42,22 @@ def main() -> None:
             print(run, str(error).splitlines()[0])
             continue
         sizes["diagnose --brief --json, a run"].append(size_of(brief(d)))
-        note("show", lambda: desk.show(run))
-        note("diagnose", lambda: desk.diagnose(run))
+        note("show", desk.show, run)
+        note("diagnose", desk.diagnose, run)
         for cause in d.causes[:2]:
             if cause.id != "something-else":
-                note("evidence", lambda: desk.evidence(run, cause.id))
+                note("evidence", desk.evidence, run, cause.id)
         for series in list(d.run.series)[:2]:
-            note("curve", lambda: desk.curve(run, series, points=120))
-        note("settings", lambda: desk_settings.settings(desk, run))
-        note("schedule", lambda: desk_settings.schedule(desk, run))
-        note("check", lambda: desk_settings.check(desk, [run]))
-        note("fix", lambda: desk_settings.fix(desk, run))
-        note("simulate", lambda: desk_settings.simulate(desk, run, {"optimizer.lr": 1e-4}))
-        note("review", lambda: desk_settings.review(desk, run, text=TEXT))
+            note("curve", desk.curve, run, series, points=120)
+        note("settings", desk_settings.settings, desk, run)
+        note("schedule", desk_settings.schedule, desk, run)
+        note("check", desk_settings.check, desk, [run])
+        note("fix", desk_settings.fix, desk, run)
+        note("simulate", desk_settings.simulate, desk, run, {"optimizer.lr": 1e-4})
+        note("review", desk_settings.review, desk, run, text=TEXT)
         if index:
-            note("compare", lambda: desk_settings.compare(desk, runs[index - 1], run))
-    note("list_runs", lambda: desk.list_runs(limit=100))
+            note("compare", desk_settings.compare, desk, runs[index - 1], run)
+    note("list_runs", desk.list_runs, limit=100)
     print(f"{len(runs)} runs")
     print("| answer | n | median bytes | largest | tokens of the largest, at 3 bytes | median seconds |\n| --- | --- | --- | --- | --- | --- |")
     for name, values in sorted(sizes.items()):

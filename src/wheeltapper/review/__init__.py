@@ -15,7 +15,8 @@ from typing import Any
 from wheeltapper.limits import Failure, guarded
 from wheeltapper.review.answer_blocks import answer_command, answer_config
 from wheeltapper.review.answer_causes import answer_blame
-from wheeltapper.review.answer_curves import answer_change, answer_prediction, answer_value
+from wheeltapper.review.answer_courses import answer_change
+from wheeltapper.review.answer_curves import answer_extreme, answer_prediction, answer_value
 from wheeltapper.review.answer_settings import answer_edit, answer_setting
 from wheeltapper.review.answer_states import answer_checkpoint, answer_speed, answer_state, answer_sum
 from wheeltapper.review.document import Passage, passages
@@ -29,6 +30,7 @@ from wheeltapper.review.model import (
     Command,
     Config,
     Edit,
+    Extreme,
     Opinion,
     Prediction,
     Review,
@@ -57,6 +59,7 @@ _NO_CLAIM = re.compile(
 )
 _ANSWERS: dict[type[Claim], Callable[[Any, Record], Answer]] = {
     Value: answer_value,
+    Extreme: answer_extreme,
     Change: answer_change,
     Prediction: answer_prediction,
     Setting: answer_setting,

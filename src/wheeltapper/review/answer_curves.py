@@ -9,14 +9,13 @@ import numpy as np
 
 from wheeltapper.finding import Place
 from wheeltapper.reading.record import Floats
-from wheeltapper.review.model import Answer, Change, Direction, Prediction, Value, Verdict
+from wheeltapper.review.model import Answer, Extreme, Prediction, Value, Verdict
 from wheeltapper.review.record import Record
 from wheeltapper.run.model import Series
 
 LEAST = 0.005  # relative: how exactly a value is usually quoted
 NEAR = 2  # points beside a position that may be meant: logs and people count from 0 or 1
 LEVEL = 0.1  # part of a curve whose median is its level at an end
-CLEAR = 0.02  # relative change that is one at all
 SHARES = {"accuracy"}
 INIT_SCALE = 65536.0  # of torch's GradScaler
 
@@ -31,11 +30,11 @@ class Fit:
 
 
 def answer_value(claim: Value, record: Record) -> Answer:
-    fits = [_fit_value(claim, series, record) for series in _series(claim.subject, record)]
-    best = _strongest(fits)
+    fits = [fit_value(claim, series, record) for series in curves_of(claim.subject, record)]
+    best = strongest(fits)
     if best.verdict != "supported" and claim.setting is not None:
         set_to = record.value_of(claim.setting)
-        if set_to is not None and _is_number(set_to[0]) and _within(float(set_to[0]), claim):
+        if set_to is not None and _is_number(set_to[0]) and within(float(set_to[0]), claim):
             return Answer(claim, "supported", f"it is set to {set_to[0]:g}", (set_to[1],))
     if best.verdict == "not-in-record" and claim.at is not None:
         planned = _planned_end(claim, record, record.reachable(claim.clock or "step"))
@@ -44,9 +43,8 @@ def answer_value(claim: Value, record: Record) -> Answer:
     return Answer(claim, best.verdict, best.why, best.places)
 
 
-def answer_change(claim: Change, record: Record) -> Answer:
-    fits = [_fit_change(claim, series, record) for series in _series(claim.subject, record)]
-    best = _strongest(fits)
+def answer_extreme(claim: Extreme, record: Record) -> Answer:
+    best = strongest([_fit_place(claim, series, record) for series in curves_of(claim.subject, record)])
     return Answer(claim, best.verdict, best.why, best.places)
 
 
@@ -74,13 +72,13 @@ def _planned_end(claim: Prediction | Value, record: Record, reach: tuple[float, 
         end = float(plan.lr()[-1])
     else:
         return None
-    close = _close(end, claim.low, max(0.05 * abs(claim.low), LEAST * abs(end)))
+    close = close_to(end, claim.low, max(0.05 * abs(claim.low), LEAST * abs(end)))
     return Answer(claim, "supported" if close else "contradicted", f"the plan ends at {end:.3g}, not at {claim.low:.3g}" if not close else f"the plan ends at {end:.3g}")
 
 
 def _planned_scale(claim: Prediction, record: Record) -> Answer | None:
     """A loss scale: a scaler that is on starts at its first scale and doubles; one that is off shows 1."""
-    if not any(series.quantity == "loss_scale" for series in _series(claim.subject, record)):
+    if not any(series.quantity == "loss_scale" for series in curves_of(claim.subject, record)):
         return None
     set_to = record.knobs.value("amp.init_scale")
     first = float(set_to) if _is_number(set_to) else INIT_SCALE
@@ -96,11 +94,11 @@ def _planned_scale(claim: Prediction, record: Record) -> Answer | None:
 # -- one curve -------------------------------------------------------------------------------------------
 
 
-def _series(names: Sequence[str], record: Record) -> list[Series]:
+def curves_of(names: Sequence[str], record: Record) -> list[Series]:
     return [series for name in names if (series := record.run.series_named(name)) is not None and len(series)]
 
 
-def _strongest(fits: Sequence[Fit]) -> Fit:
+def strongest(fits: Sequence[Fit]) -> Fit:
     """Any curve that may be meant and fits is enough; a contradiction needs all of them."""
     if not fits:
         return Fit("not-in-record", "no such curve is logged")
@@ -115,7 +113,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _close(value: float, want: float, slack: float) -> bool:
+def close_to(value: float, want: float, slack: float) -> bool:
     return abs(value - want) <= slack * (1 + 1e-9)
 
 
@@ -132,7 +130,7 @@ def _scales(claim: Value, series: Series | None = None) -> tuple[float, ...]:
     return (1.0,)
 
 
-def _within(value: float, claim: Value, series: Series | None = None) -> bool:
+def within(value: float, claim: Value, series: Series | None = None) -> bool:
     for scale in _scales(claim, series):
         low, high = sorted((claim.low * scale, claim.high * scale))
         slack = max(claim.slack * scale * 1.2, LEAST * max(abs(low), abs(high)))
@@ -146,7 +144,7 @@ def _shown(claim: Value) -> str:
     return f"{claim.low:.5g}{unit}" if claim.low == claim.high else f"{claim.low:.5g} to {claim.high:.5g}{unit}"
 
 
-def _at(series: Series, index: int) -> str:
+def shown_at(series: Series, index: int) -> str:
     return f"{series.values[index]:.5g} at {series.clock} {series.at[index]:,.10g}"
 
 
@@ -156,7 +154,7 @@ def _extreme(series: Series, highest: bool) -> int:
     return int(values.argmax() if highest else values.argmin())
 
 
-def _best(series: Series) -> int:
+def best_of(series: Series) -> int:
     return _extreme(series, series.better == "up")
 
 
@@ -164,7 +162,7 @@ def _nearest(series: Series, at: float) -> int:
     return int(np.abs(series.at - at).argmin())
 
 
-def _fit_value(claim: Value, series: Series, record: Record) -> Fit:
+def fit_value(claim: Value, series: Series, record: Record) -> Fit:
     if not series.finite.any():
         return Fit("contradicted", f"{series.name} is never finite", (series.place(0),))
     at = None if claim.at is None else record.on_clock(series, claim.at, claim.clock)
@@ -191,8 +189,8 @@ def _fit_at(claim: Value, series: Series, at: float | None) -> Fit:
     if at is None:
         return _somewhere(claim, series, at)
     index = _nearest(series, at)
-    told = f"{series.name} is {_at(series, index)}"
-    if any(_within(float(value), claim, series) for value in _around(series, at) if np.isfinite(value)):
+    told = f"{series.name} is {shown_at(series, index)}"
+    if any(within(float(value), claim, series) for value in _around(series, at) if np.isfinite(value)):
         return Fit("supported", told, (series.place(index),))
     return Fit("contradicted", f"{told}, not {_shown(claim)}", (series.place(index),))
 
@@ -207,8 +205,8 @@ def _fit_end(last: bool) -> Callable[[Value, Series, float | None], Fit]:
         k = max(1, round(LEVEL * len(part)))
         level = float(np.median(part[-k:] if last else part[:k]))
         ends = [float(v) for v in (part[-3:] if last else part[:3])]
-        told = f"{series.name} {'ends' if last else 'starts'} at {_at(series, index)}"
-        if any(_within(value, claim, series) for value in (*ends, level)):
+        told = f"{series.name} {'ends' if last else 'starts'} at {shown_at(series, index)}"
+        if any(within(value, claim, series) for value in (*ends, level)):
             return Fit("supported", told, (series.place(index),))
         return Fit("contradicted", f"{told}, not at {_shown(claim)}", (series.place(index),))
 
@@ -217,12 +215,12 @@ def _fit_end(last: bool) -> Callable[[Value, Series, float | None], Fit]:
 
 def _fit_extreme(highest: bool | None) -> Callable[[Value, Series, float | None], Fit]:
     def fit(claim: Value, series: Series, at: float | None) -> Fit:
-        index = _best(series) if highest is None else _extreme(series, highest)
+        index = best_of(series) if highest is None else _extreme(series, highest)
         word = "best" if highest is None else "highest" if highest else "lowest"
-        told = f"{series.name} is {word} with {_at(series, index)}"
-        right = _within(float(series.values[index]), claim, series)
+        told = f"{series.name} is {word} with {shown_at(series, index)}"
+        right = within(float(series.values[index]), claim, series)
         if not right and at is not None:
-            right = any(_within(float(v), claim, series) for v in _around(series, at)) and _as_good(series, at, index)
+            right = any(within(float(v), claim, series) for v in _around(series, at)) and _as_good(series, at, index)
         elif not right and at is None and highest is not False:
             right = _levels_reach(series, claim)
         if right and at is not None and not _as_good(series, at, index):
@@ -237,7 +235,7 @@ def _levels_reach(series: Series, claim: Value) -> bool:
     """"Reaches 98 %" is also said of the level that a noisy curve reaches."""
     part = series.values[series.finite]
     k = max(1, round(LEVEL * len(part)))
-    return _within(float(np.median(part[-k:])), claim, series) or _within(float(part[-1]), claim, series)
+    return within(float(np.median(part[-k:])), claim, series) or within(float(part[-1]), claim, series)
 
 
 def _as_good(series: Series, at: float, index: int) -> bool:
@@ -250,11 +248,24 @@ def _as_good(series: Series, at: float, index: int) -> bool:
     return bool(np.abs(around - series.values[index]).min() <= 0.02 * spread)
 
 
+def _fit_place(claim: Extreme, series: Series, record: Record) -> Fit:
+    """Where a curve is at its extreme; a place that is as good within a fiftieth of its range counts."""
+    if not series.finite.any():
+        return Fit("contradicted", f"{series.name} is never finite", (series.place(0),))
+    at = record.on_clock(series, claim.at, claim.clock)
+    if at is None:
+        return Fit("undecided", f"{series.name} counts {series.clock}s, and the record does not tell {claim.clock}s")
+    index = best_of(series) if claim.moment == "best" else _extreme(series, claim.moment == "highest")
+    told = f"{series.name} is {claim.moment} with {shown_at(series, index)}"
+    close = abs(float(series.at[index]) - at) <= 0.03 * float(np.ptp(series.at)) or (not _outside(series, at) and _as_good(series, at, index))
+    return Fit("supported" if close else "contradicted", told, (series.place(index),))
+
+
 def _fit_bound(above: bool) -> Callable[[Value, Series, float | None], Fit]:
     def fit(claim: Value, series: Series, at: float | None) -> Fit:  # noqa: ARG001 (one signature for all)
         index = _extreme(series, above)
         value = float(series.values[index])
-        told = f"{series.name} is {'at most' if above else 'at least'} {_at(series, index)}"
+        told = f"{series.name} is {'at most' if above else 'at least'} {shown_at(series, index)}"
         held = any(
             (value <= claim.high * scale + claim.slack * scale * 1.2 if above else value >= claim.low * scale - claim.slack * scale * 1.2)
             for scale in _scales(claim, series)
@@ -268,14 +279,14 @@ def _somewhere(claim: Value, series: Series, at: float | None) -> Fit:
     if at is not None:
         return _fit_at(claim, series, at)
     good = np.flatnonzero(series.finite)
-    for index in (int(good[-1]), _best(series), int(good[0]), _extreme(series, True), _extreme(series, False)):
-        if _within(float(series.values[index]), claim, series):
-            return Fit("supported", f"{series.name} is {_at(series, index)}", (series.place(index),))
-    hits = [int(i) for i in good if _within(float(series.values[i]), claim, series)]
+    for index in (int(good[-1]), best_of(series), int(good[0]), _extreme(series, True), _extreme(series, False)):
+        if within(float(series.values[index]), claim, series):
+            return Fit("supported", f"{series.name} is {shown_at(series, index)}", (series.place(index),))
+    hits = [int(i) for i in good if within(float(series.values[i]), claim, series)]
     if hits:
-        return Fit("supported", f"{series.name} is {_at(series, hits[0])}", (series.place(hits[0]),))
+        return Fit("supported", f"{series.name} is {shown_at(series, hits[0])}", (series.place(hits[0]),))
     low, high = _extreme(series, False), _extreme(series, True)
-    told = f"{series.name} lies between {_at(series, low)} and {_at(series, high)}"
+    told = f"{series.name} lies between {shown_at(series, low)} and {shown_at(series, high)}"
     lowest, highest = float(series.values[low]), float(series.values[high])
     inside = any(lowest <= claim.low * scale <= highest for scale in _scales(claim, series))
     return Fit("undecided" if inside else "contradicted", told if inside else f"{told}: never {_shown(claim)}", (series.place(low),))
@@ -291,118 +302,3 @@ _RULES: dict[str, Callable[[Value, Series, float | None], Fit]] = {
     "never-above": _fit_bound(True),
     "never-below": _fit_bound(False),
 }
-
-
-# -- courses ---------------------------------------------------------------------------------------------
-
-
-def _fit_change(claim: Change, series: Series, record: Record) -> Fit:
-    if int(series.finite.sum()) < 2:
-        return Fit("undecided", f"{series.name} has too few values for a course")
-    if claim.difference is not None:
-        return _fit_difference(claim.difference, series)
-    if claim.start is not None and claim.end is not None:
-        return _fit_from_to(claim.start, claim.end, series, record)
-    since = None if claim.since is None else record.on_clock(series, claim.since, claim.clock)
-    if claim.direction is None:
-        return Fit("undecided", "no direction is named")
-    if claim.since is not None and since is None:
-        return Fit("undecided", f"{series.name} counts {series.clock}s, and the record does not tell {claim.clock}s")
-    direction = _absolute(claim.direction, series)
-    if direction is None:
-        return Fit("undecided", f"it is not known which way is better for {series.name}")
-    return _fit_onset(direction, since, series, claim.begins) if since is not None else _fit_course(direction, series)
-
-
-def _fit_difference(wanted: float, series: Series) -> Fit:
-    good = np.flatnonzero(series.finite)
-    index = _best(series)
-    changes = {abs(float(series.values[good[-1]] - series.values[k])) for k in (index, good[0])}
-    told = f"{series.name} went from {_at(series, index)} to {_at(series, int(good[-1]))}"
-    close = any(_close(change, abs(wanted), max(LEAST * abs(wanted), 1e-9)) for change in changes)
-    return Fit("supported" if close else "contradicted", told, (series.place(index), series.place(int(good[-1]))))
-
-
-def _fit_from_to(start: Value, end: Value, series: Series, record: Record) -> Fit:
-    first, second = _fit_value(start, series, record), _fit_value(end, series, record)
-    for fit in (first, second):
-        if fit.verdict != "supported":
-            return fit
-    starts, ends = _positions_of(start, series, record), _positions_of(end, series, record)
-    if starts and ends and min(starts) > max(ends):
-        return Fit("contradicted", f"the other way round: {second.why}, {first.why}", second.places)
-    return Fit("supported", f"{first.why}; {second.why}", (*first.places, *second.places))
-
-
-def _positions_of(claim: Value, series: Series, record: Record) -> list[float]:
-    """Where a value may be meant to stand."""
-    at = None if claim.at is None else record.on_clock(series, claim.at, claim.clock)
-    if at is not None:
-        return [at]
-    return [float(series.at[i]) for i in np.flatnonzero(series.finite) if _within(float(series.values[i]), claim, series)]
-
-
-def _absolute(direction: Direction, series: Series) -> Direction | None:
-    if direction not in ("better", "worse"):
-        return direction
-    if series.better not in ("up", "down"):
-        return None
-    return series.better if direction == "better" else "down" if series.better == "up" else "up"
-
-
-def _ends(values: Floats) -> tuple[float, float, float]:
-    """The level at both ends, and the noise of a value."""
-    k = max(1, round(LEVEL * len(values)))
-    noise = float(np.median(np.abs(np.diff(values)))) if len(values) > 2 else 0.0
-    return float(np.median(values[:k])), float(np.median(values[-k:])), noise
-
-
-def _fit_course(direction: Direction, series: Series) -> Fit:
-    values = series.values[series.finite]
-    start, end, noise = _ends(values)
-    change, size = end - start, max(abs(start), abs(end), 1e-12)
-    told = f"{series.name} goes from {start:.5g} to {end:.5g}"
-    places = (series.place(0), series.place(len(series) - 1))
-    peak = float(values.max() - max(start, end)), float(min(start, end) - values.min())
-    clear = abs(change) > max(CLEAR * size, 2 * noise)
-    if direction == "flat":
-        moved = abs(change) > max(0.25 * size, 6 * noise)
-        return Fit("contradicted" if moved else "supported", told, places)
-    right = (change > 0) == (direction == "up")
-    if clear and right:
-        return Fit("supported", told, places)
-    if clear and max(peak) < abs(change):
-        return Fit("contradicted", f"{told}: the other way", places)
-    return Fit("undecided", f"{told}, within its noise or not all one way", places)
-
-
-def _fit_onset(direction: Direction, since: float, series: Series, begins: bool) -> Fit:
-    """A course since a position: it must go that way from there; one that begins there was not under way long before."""
-    after = series.finite & (series.at >= since)
-    if int(after.sum()) < 2:
-        return Fit("not-in-record", f"{series.name} ends at {series.clock} {series.at[-1]:,.10g}")
-    values, at = series.values[after], series.at[after]
-    start, end, noise = _ends(values)
-    spread = float(np.ptp(series.values[series.finite])) or 1.0
-    turn = int(values.argmin() if direction == "up" else values.argmax())
-    told = f"{series.name} is {values[0]:.5g} at {series.clock} {at[0]:,.10g} and {end:.5g} at the end"
-    place = (series.place(int(np.flatnonzero(after)[0])), series.place(int(np.flatnonzero(after)[turn])))
-    wrong_way = (end - start) * (1 if direction == "up" else -1) < -max(2 * noise, 0.01 * spread)
-    late = at[turn] - since > 0.1 * float(np.ptp(series.at)) and abs(values[turn] - start) > max(3 * noise, 0.05 * spread)
-    if direction != "flat" and (wrong_way or late):
-        word = "lowest" if direction == "up" else "highest"
-        return Fit("contradicted", f"{told}; from there on it is {word} at {series.clock} {at[turn]:,.10g} ({values[turn]:.5g})", place)
-    earlier = _begun_before(direction, since, series, float(values[0]), max(3 * noise, 0.05 * spread)) if begins else None
-    if earlier is not None:
-        return Fit("contradicted", f"it was under way before: {series.name} is {_at(series, earlier)}, {values[0]:.5g} at {at[0]:,.10g}", (series.place(earlier),))
-    return Fit("supported", told, place)
-
-
-def _begun_before(direction: Direction, since: float, series: Series, value: float, clear: float) -> int | None:
-    """The turn, where it lies clearly before the position that is named."""
-    before = np.flatnonzero(series.finite & (series.at < since))
-    if direction == "flat" or len(before) < 2:
-        return None
-    turn = int(before[series.values[before].argmin() if direction == "up" else series.values[before].argmax()])
-    gap = value - series.values[turn] if direction == "up" else series.values[turn] - value
-    return turn if gap > clear and since - series.at[turn] > 0.1 * float(np.ptp(series.at)) else None

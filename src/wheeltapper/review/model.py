@@ -48,6 +48,15 @@ class Value(Claim, frozen=True, kw_only=True, tag="value"):
     setting: str | None = None  # the knob that the same words may mean
 
 
+class Extreme(Claim, frozen=True, kw_only=True, tag="extreme"):
+    """A logged quantity is best, highest or lowest at a position; its value is not said."""
+
+    subject: tuple[str, ...]
+    moment: Literal["best", "highest", "lowest"]
+    at: float
+    clock: ClaimClock | None = None
+
+
 class Change(Claim, frozen=True, kw_only=True, tag="change"):
     """A logged quantity moves: in a direction, from and to values, since a position."""
 
@@ -151,7 +160,7 @@ class Opinion(Claim, frozen=True, kw_only=True, tag="opinion"):
 
 
 AnyClaim = (
-    Value | Change | Setting | Edit | Blame | Checkpoint | Config | Command | Sum | Speed | State | Prediction | Opinion
+    Value | Extreme | Change | Setting | Edit | Blame | Checkpoint | Config | Command | Sum | Speed | State | Prediction | Opinion
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from wheeltapper.review.model import AnyClaim, Change, Direction, Moment, Prediction, Value
+from wheeltapper.review.model import AnyClaim, Change, Direction, Extreme, Moment, Prediction, Value
 from wheeltapper.review.quantities import Position, Quantity, positions, quantities
 from wheeltapper.review.subjects import Mention, mentions, switched
 from wheeltapper.run.model import Run
@@ -21,6 +21,11 @@ _MOMENTS: tuple[tuple[Moment, re.Pattern[str]], ...] = (
     ("highest", re.compile(r"\breach(?:es|ed)?\b|gets? to|climbs? to|rises? to|up to", re.I)),
     ("last", re.compile(r"(?:falls?|drops?|decays?|down|collapses?|goes) to|stays? (?:at|near|around)|stuck|flat at", re.I)),
 )  # fmt: skip
+_EXTREME = (
+    ("best", re.compile(r"\bbest\b", re.I)),
+    ("lowest", re.compile(r"\b(?:lowest|minimum|minimal|bottoms? out|bottoms)\b", re.I)),
+    ("highest", re.compile(r"\b(?:highest|maximum|peaks?|peaked|tops? out)\b", re.I)),
+)
 _UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed|ing|e)|doubl(?:es|ing)|blows? up|goes up"
 _DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|decay(?:s|ed|ing)?|decreas(?:es|ed|ing|e)|collaps(?:es|ed)|declin(?:es|ed|ing|e)|anneal(?:s|ed)|goes down"
 _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
@@ -75,6 +80,7 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
             continue
         claims.append(_value(text, line, subject, numbers, index, spots, subjects, future))
     if not future:
+        claims += _extremes(text, line, subjects, numbers, spots)
         claims += _moves(text, line, subjects, spots, claims)
     return claims, subjects[-1]
 
@@ -185,6 +191,20 @@ def _from_to(text: str, line: int, subject: Mention, a: Quantity, b: Quantity, s
     return Change(
         text=text, line=line, subject=subject.series, start=start, end=_one(text, line, subject, b, second, "at" if second and ends == "somewhere" else ends),
     )  # fmt: skip
+
+
+def _extremes(text: str, line: int, subjects: Sequence[Mention], numbers: Sequence[Quantity], spots: Sequence[Position]) -> list[AnyClaim]:
+    """"The best PSNR is at step 1440", "val loss is lowest at epoch 5": a position without a value."""
+    out: list[AnyClaim] = []
+    for subject in (s for s in subjects if s.series):
+        after = next((s for s in spots if s.start >= subject.end), None)
+        if after is None or any(subject.end <= n.start < after.start for n in numbers):
+            continue
+        words = f"{text[max(0, subject.start - 12) : subject.start]} {text[subject.end : after.start]}"
+        found = next((moment for moment, pattern in _EXTREME if pattern.search(words)), None)
+        if found is not None and len(words) < 60 and re.search(r"\b(?:at|around|near|in|by)\s*(?:about|around)?\s*$", text[: after.start], re.I):
+            out.append(Extreme(text=text, line=line, subject=subject.series, moment=found, at=after.at, clock=after.clock))  # type: ignore[arg-type]
+    return out
 
 
 def _moves(text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Position], claims: Sequence[AnyClaim]) -> list[AnyClaim]:

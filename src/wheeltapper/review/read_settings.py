@@ -140,6 +140,12 @@ def _phrases(text: str, line: int, record: Record, named: set[str]) -> Iterator[
             yield from _as_setting(text, line, record, knobs, match["n"])
 
 
+    if not record.run.find("lr"):  # else it is read as a curve
+        match = re.search(rf"\blearning rates?(?: is| are| of)?\W{{0,3}}(?P<n>{NUMBER})", text, re.I)
+        if match is not None:
+            yield from _as_setting(text, line, record, ("optimizer.lr", "optimizer.lr_g", "optimizer.lr_d"), match["n"])
+
+
 def _as_setting(text: str, line: int, record: Record, knobs: tuple[str, ...], raw: str) -> Iterator[AnyClaim]:
     """One claim, about the first of the knobs that fits; else the first that is set."""
     value = number_of(raw)
