@@ -96,7 +96,6 @@ def _fit_course(direction: Direction, series: Series) -> Fit:
     change, size = end - start, max(abs(start), abs(end), 1e-12)
     told = f"{series.name} goes from {start:.5g} to {end:.5g}"
     places = (series.place(0), series.place(len(series) - 1))
-    peak = float(values.max() - max(start, end)), float(min(start, end) - values.min())
     clear = abs(change) > max(CLEAR * size, 2 * noise)
     if direction == "flat":
         moved = abs(change) > max(0.25 * size, 6 * noise)
@@ -104,9 +103,16 @@ def _fit_course(direction: Direction, series: Series) -> Fit:
     right = (change > 0) == (direction == "up")
     if clear and right:
         return Fit("supported", told, places)
-    if clear and max(peak) < abs(change):
+    if clear and _went(values, direction) < 0.5 * abs(change):
         return Fit("contradicted", f"{told}: the other way", places)
     return Fit("undecided", f"{told}, within its noise or not all one way", places)
+
+
+def _went(values: Floats, direction: Direction) -> float:
+    """How far a curve went in a direction at most, by the medians of its tenths."""
+    levels = np.array([np.median(part) for part in np.array_split(values, min(10, len(values)))])
+    signed = levels if direction == "up" else -levels
+    return float((signed - np.minimum.accumulate(signed)).max())
 
 
 def _fit_onset(direction: Direction, since: float, series: Series, begins: bool) -> Fit:

@@ -171,7 +171,18 @@ def fit_value(claim: Value, series: Series, record: Record) -> Fit:
     if at is not None and _outside(series, at):
         return Fit("not-in-record", f"{series.name} is logged from {series.clock} {series.at[0]:,.10g} to {series.at[-1]:,.10g}")
     rule = _RULES.get(claim.moment, _somewhere)
-    return rule(claim, series, at)
+    fit = rule(claim, series, at)
+    if fit.verdict == "contradicted" and claim.several and _marked(claim, series):
+        return Fit("undecided", f"{fit.why}; the number is one of this curve, at another moment", fit.places)
+    return fit
+
+
+def _marked(claim: Value, series: Series) -> bool:
+    """Whether the number is the first, the last, the lowest or the highest of the curve: then the words were read wrongly
+    rather than the number."""
+    good = np.flatnonzero(series.finite)
+    ends = (int(good[0]), int(good[-1]), _extreme(series, True), _extreme(series, False))
+    return any(within(float(series.values[index]), claim, series) for index in ends)
 
 
 def _outside(series: Series, at: float) -> bool:

@@ -22,7 +22,7 @@ _COMPLETE = re.compile(r"\b(?:complete|whole|full|entire|replace your current)\b
 _COMMAND = re.compile(r"^\s*(?:\$\s*)?(?:python3?|torchrun|accelerate|deepspeed|bash|sh|\./\S+|srun|CUDA_\w+=\S+|scp|cp|wget)\b")
 _COMMENT = re.compile(r"(?:^|\s)#\s?(?P<text>.*)$")
 _KEY_LINE = re.compile(r"^\s*(?:export\s+)?[\w.\"'{-]+\s*[:=]")
-_STRUCTURE = {"name", "type"}  # keys that say which section is meant, not what is changed in it
+_STRUCTURE = {"name", "type", "class_name"}  # keys that say which section is meant, not what is changed in it
 _FORMATS = {"yaml": "yaml", "yml": "yaml", "json": "json", "toml": "toml", "python": "python", "py": "python", "": "yaml", "bash": "shell", "sh": "shell"}
 
 

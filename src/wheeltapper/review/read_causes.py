@@ -43,7 +43,7 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"normal range: *1e3", "high-loss-scale", "scaler"),
     _phrase(r"(?:float16|fp16|half precision|mixed precision|AMP|bf16|amp_bf16)\b[^;]{0,60}(?:overflow|underflow|precision (?:issue|problem)|instab\w+|inaccura\w+|numerical)", "fp16-overflow pure-fp16 loss-scale-collapse fp16-imprecise", "fp16"),
     # average of the weights
-    _phrase(r"EMA\b[^.;]{0,40}(?:decay|horizon)[^.;]{0,30}(?:too (?:high|long|slow)|horizon of)|(?:EMA|averaged)[^.;]{0,30}\blags?\b", "ema-horizon-too-long", "ema"),
+    _phrase(r"EMA\b[^.;]{0,40}(?:decay|horizon)[^.;]{0,30}(?:too (?:high|long|slow)|horizon of)|(?:EMA|averaged?|moving average)\b[^.;]{0,30}\blags?\b", "ema-horizon-too-long", "ema"),
     _phrase(r"(?:EMA|average)[^.;]{0,60}(?:batch ?norm\w*|buffers|normali[sz]ation)|batch ?norm[^.;]{0,40}(?:EMA|average)", "ema-buffers-stale batch-norm-of-average", "ema"),
     _phrase(r"only updated on rank 0|updated (?:by|on) one (?:process|rank)", "average-on-one-rank"),
     _phrase(r"EMA model was used for validation|validat\w+ us(?:es|ing) (?:the )?(?:broken )?EMA", "ema-is-evaluated", "ema"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from wheeltapper.review.model import AnyClaim, Change, Direction, Extreme, Moment, Prediction, Value
 from wheeltapper.review.quantities import Position, Quantity, positions, quantities
 from wheeltapper.review.subjects import Mention, mentions, switched
@@ -26,7 +28,7 @@ _EXTREME = (
     ("lowest", re.compile(r"\b(?:lowest|minimum|minimal|bottoms? out|bottoms)\b", re.I)),
     ("highest", re.compile(r"\b(?:highest|maximum|peaks?|peaked|tops? out)\b", re.I)),
 )
-_UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed|ing|e)|doubl(?:es|ing)|blows? up|goes up"
+_UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed|ing|e)|doubl(?:es|ing)|blows? up|goes up|turns? up(?:wards?)?|shoots? up"
 _DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|decay(?:s|ed|ing)?|decreas(?:es|ed|ing|e)|collaps(?:es|ed)|declin(?:es|ed|ing|e)|anneal(?:s|ed)|goes down"
 _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("worse", re.compile(r"\b(?:(?:gets?|got|getting|becomes?) (?:\w+ )?worse|worsens?|worsening|degrad(?:es|ed|ing)|deteriorat\w+)\b", re.I)),
@@ -38,7 +40,7 @@ _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
 _ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I)
 _BEGINS = re.compile(r"\b(?:start(?:s|ed)?|beg[iau]n(?:s|ning)?|bottoms? out|turns?)\b", re.I)
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
-_PAIR = re.compile(r"^\W*(?:at (?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$", re.I)
+_PAIR = re.compile(r"^\W*(?:(?:at )?(?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$", re.I)
 _FUTURE = re.compile(r"\b(?:(?<!as )expect(?:ed|s)?|should|will|would(?! have)|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
 _OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time|documentation)\b", re.I)
 # Headings under which a text tells what is healthy or alarming in general, not what this run did.
@@ -67,6 +69,7 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
     future = bool(_FUTURE.search(f"{context} {text}"))
     claims: list[AnyClaim] = []
     used: set[int] = set()
+    several = len(numbers) > 1
     for index, number in enumerate(numbers):
         subject = _subject_of(text, number, subjects, run)
         if index in used or subject is None or not subject.series or _no_value(text, number, subject):
@@ -78,7 +81,8 @@ def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention
                 continue  # a change of a setting that is proposed
             claims.append(_from_to(text, line, subject, number, numbers[pair], spots, subjects))
             continue
-        claims.append(_value(text, line, subject, numbers, index, spots, subjects, future))
+        value = _value(text, line, subject, numbers, index, spots, subjects, future)
+        claims.append(structs.replace(value, several=True) if several and isinstance(value, Value) else value)
     if not future:
         claims += _extremes(text, line, subjects, numbers, spots)
         claims += _moves(text, line, subjects, spots, claims)
@@ -132,7 +136,7 @@ def _spot_of(text: str, number: Quantity, numbers: Sequence[Quantity], spots: Se
     earlier = [n.end for n in numbers if n.end < number.start]
     floor = max(earlier, default=0)
     before = [s for s in spots if floor <= s.start and s.end <= number.start]
-    before = [s for s in before if not (earlier and re.fullmatch(r"\W*(?:at|@|in|by|from)?\W*", text[floor : s.start]))]
+    before = [s for s in before if not (earlier and s.start - floor < number.start - s.end)]  # it belongs to the number before
     if before and not re.search(r"\b(?:after|over|for|in)\s*(?:the first\s*)?$", text[: before[-1].start], re.I):
         return before[-1]
     tail = [s for s in spots if s.start > number.end]

@@ -10,7 +10,7 @@ from wheeltapper.review.model import AnyClaim, Edit, Setting
 from wheeltapper.review.quantities import NUMBER, number_of, quantities
 from wheeltapper.review.record import Record
 
-_VALUE = rf"(?P<value>[-+]?(?:{NUMBER})[kK]?(?![\w.]*\w)|true|false|none|null|on|off|'[^']{{1,40}}'|\"[^\"]{{1,40}}\"|[A-Za-z][\w.-]{{2,30}})"
+_VALUE = rf"(?P<value>[-+]?(?:{NUMBER})[kK]?(?![\w.]*\w|-\w)|\d+-[a-z]+|true|false|none|null|on|off|'[^']{{1,40}}'|\"[^\"]{{1,40}}\"|[A-Za-z][\w.-]{{2,30}})"
 _WORD = re.compile(r"(?<![\w.-])(?:--)?[A-Za-z_][\w.-]*")
 _KEY = re.compile(rf"(?P<key>(?:--)?[A-Za-z_][\w.-]*)`{{0,2}}\s*(?:(?P<sign>[:=])|(?:is|was|of|at|stays at)?\b|\()\s*`?{_VALUE}", re.I)
 _CODED = re.compile(r"`(?P<key>(?:--)?[A-Za-z_][\w.-]*)`")
