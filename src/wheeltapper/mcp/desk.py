@@ -13,7 +13,7 @@ import numpy as np
 from wheeltapper import api
 from wheeltapper.audit import AuditReport, audit_run
 from wheeltapper.errors import InputError
-from wheeltapper.judge.model import Diagnosis
+from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis
 from wheeltapper.mcp.roots import Roots, Stamp, stamp_of, walk
 from wheeltapper.mcp.short import fitted, more
 from wheeltapper.reading import head_of, ranked
@@ -133,7 +133,7 @@ class Desk:
     def diagnose(self, run: str) -> dict[str, Any]:
         known = self.known(run)
         d = known.diagnosis
-        handles = [more("evidence", run=run, id=c.id) for c in d.causes[:2]]
+        handles = [more("evidence", run=run, id=c.id) for c in d.causes[:2] if c.id != SOMETHING_ELSE]
         handles += [more("evidence", run=run, id=f.id) for f in d.findings[:2]]
         answer = {
             **brief(d),

@@ -28,7 +28,7 @@ _EXTREME = (
     ("lowest", re.compile(r"\b(?:lowest|minimum|minimal|bottoms? out|bottoms)\b", re.I)),
     ("highest", re.compile(r"\b(?:highest|maximum|peaks?|peaked|tops? out)\b", re.I)),
 )
-_UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed|ing|e)|doubl(?:es|ing)|blows? up|goes up|turns? up(?:wards?)?|shoots? up"
+_UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas(?:es|ed|ing|e)|explod(?:es|ed)|doubl(?:es|ing)|blows? up|goes up|turns? up(?:wards?)?|shoots? up"
 _DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|decay(?:s|ed|ing)?|decreas(?:es|ed|ing|e)|collaps(?:es|ed)|declin(?:es|ed|ing|e)|anneal(?:s|ed)|goes down"
 _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("worse", re.compile(r"\b(?:(?:gets?|got|getting|becomes?) (?:\w+ )?worse|worsens?|worsening|degrad(?:es|ed|ing)|deteriorat\w+)\b", re.I)),
