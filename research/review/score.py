@@ -1,7 +1,7 @@
 """Score `wheeltapper review` against documents whose truth is known.
 
-    python research/review/score.py cases  DOCUMENTS EXAMPLES        the five case documents (shared/cases, examples/cases)
-    python research/review/score.py ward   WARD WORLDS [--part seen] the short diagnoses of diagnoses.txt (folders of runs)
+python research/review/score.py cases  DOCUMENTS EXAMPLES        the five case documents (shared/cases, examples/cases)
+python research/review/score.py ward   WARD WORLDS [--part seen] the short diagnoses of diagnoses.txt (folders of runs)
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from wheeltapper.review.document import repaired
 from wheeltapper.review.model import Answer, Review
 
 HERE = Path(__file__).resolve().parent
-RECORDS = {"000": "000-edm-prior", "001": "001-sr-degradation", "002": "001-sr-degradation", "003": "003-sedd-curriculum", "004": "004-imagenet-onecycle"}
+RECORDS = {
+    "000": "000-edm-prior",
+    "001": "001-sr-degradation",
+    "002": "001-sr-degradation",
+    "003": "003-sedd-curriculum",
+    "004": "004-imagenet-onecycle",
+}
 DECIDED = ("supported", "contradicted")
 
 
@@ -73,12 +79,18 @@ def score_texts(folders: dict[str, Path], part: str, show: int) -> None:
             caught += any(block_wrong)
             kinds[text.wrong] += 1
             missed[text.wrong] += not any(block_wrong)
-    print(f"{part}: wrong claims contradicted {caught} of {wrong} ({caught / max(1, wrong):.0%}); true ones contradicted {denied} of {true} ({denied / max(1, true):.1%}); true ones answered {answered} ({answered / max(1, true):.0%})")
+    print(
+        f"{part}: wrong claims contradicted {caught} of {wrong} ({caught / max(1, wrong):.0%}); true ones contradicted {denied} of {true} ({denied / max(1, true):.1%}); true ones answered {answered} ({answered / max(1, true):.0%})"
+    )
     print("missed by kind:", {kind: f"{missed[kind]} of {n}" for kind, n in sorted(kinds.items())})
 
 
 def score_cases(documents: Path, examples: Path, show: int) -> None:
-    rows = [[cell.strip() for cell in line.split("|")] for line in (HERE / "cases.txt").read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
+    rows = [
+        [cell.strip() for cell in line.split("|")]
+        for line in (HERE / "cases.txt").read_text(encoding="utf-8").splitlines()
+        if line[:1].isdigit()
+    ]
     reviews: dict[str, tuple[list[str], Review]] = {}
     for case in RECORDS:
         source = next(documents.glob(f"{case}_*")).read_text(encoding="utf-8")
@@ -88,7 +100,13 @@ def score_cases(documents: Path, examples: Path, show: int) -> None:
         lines, review = reviews[case]
         at = [k for k, line in enumerate(lines, 1) if " ".join(words.split()) in " ".join(line.split())]
         answers = [a for k in at for a in on_line(review, k) if a.verdict in DECIDED]
-        verdict = None if not answers else "contradicted" if any(a.verdict == "contradicted" for a in answers) else "supported"
+        verdict = (
+            None
+            if not answers
+            else "contradicted"
+            if any(a.verdict == "contradicted" for a in answers)
+            else "supported"
+        )
         want = {"y": "supported", "n": "contradicted"}.get(truth)
         if sign == "+":
             decidable += 1
@@ -102,7 +120,9 @@ def score_cases(documents: Path, examples: Path, show: int) -> None:
             for k in at:
                 for a in on_line(review, k):
                     print(f"      {type(a.claim).__name__} {a.verdict}: {a.why[:150]}")
-    print(f"cases: {answered} of {decidable} decidable claims answered ({answered / decidable:.0%}), {right} of {answered} right ({right / max(1, answered):.0%}); {extra} others answered, {wrong_extra} of them wrongly")
+    print(
+        f"cases: {answered} of {decidable} decidable claims answered ({answered / decidable:.0%}), {right} of {answered} right ({right / max(1, answered):.0%}); {extra} others answered, {wrong_extra} of them wrongly"
+    )
     for case, (_, review) in reviews.items():
         print(case, dict(Counter(a.verdict for a in review.answers)), "unread", len(review.unread))
 

@@ -59,7 +59,9 @@ def main() -> None:
             note("compare", desk_settings.compare, desk, runs[index - 1], run)
     note("list_runs", desk.list_runs, limit=100)
     print(f"{len(runs)} runs")
-    print("| answer | n | median bytes | largest | tokens of the largest, at 3 bytes | median seconds |\n| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| answer | n | median bytes | largest | tokens of the largest, at 3 bytes | median seconds |\n| --- | --- | --- | --- | --- | --- |"
+    )
     for name, values in sorted(sizes.items()):
         took = f"{np.median(seconds[name]):.2f}" if name in seconds else ""
         print(f"| {name} | {len(values)} | {np.median(values):.0f} | {max(values)} | {max(values) / 3:.0f} | {took} |")

@@ -17,7 +17,9 @@ def write_run(folder: Path, *, steps: int = 400, spike: int | None = None, lr: f
         if step % 40 == 0:
             lines.append({"step": step, "val_loss": 3.0 * 0.99**step + 0.15})
     (folder / "log.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    (folder / "config.yaml").write_text(f"learning_rate: {lr}\nbatch_size: 32\nmax_steps: {steps}\nlr_schedule: constant\n")
+    (folder / "config.yaml").write_text(
+        f"learning_rate: {lr}\nbatch_size: 32\nmax_steps: {steps}\nlr_schedule: constant\n"
+    )
     return folder
 
 

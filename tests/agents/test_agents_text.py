@@ -41,7 +41,9 @@ def test_its_example_of_claims_is_read_as_claims() -> None:
     assert [type(claim).__name__ for claim in claims] == ["Value", "Blame"]
 
 
-def test_without_the_extra_the_command_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_extra_the_command_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert main(["mcp", str(tmp_path)]) == 2
     assert "pip install mcp" in capsys.readouterr().err

@@ -29,7 +29,9 @@ def test_runs_are_listed_page_by_page(desk: Desk) -> None:
     assert [r["run"] for r in desk.list_runs(offset=1)["runs"]] == ["spiky"]
 
 
-@pytest.mark.parametrize("name", ["../private", "/etc", "good/../../private", "~", "\0", "good\0", "x" * 5000, "", "..", "good/nothing"])
+@pytest.mark.parametrize(
+    "name", ["../private", "/etc", "good/../../private", "~", "\0", "good\0", "x" * 5000, "", "..", "good/nothing"]
+)
 def test_what_is_outside_or_nowhere_is_refused(desk: Desk, name: str) -> None:
     if name == "":
         return  # the root itself holds two runs: the next test
@@ -78,13 +80,17 @@ def test_a_run_that_is_rewritten_is_read_again(desk: Desk, allowed: Path) -> Non
     assert (after["n"], after["last"]) == (before + 1, 9.0)
 
 
-def test_a_run_that_changes_while_it_is_read_says_so(desk: Desk, allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_changes_while_it_is_read_says_so(
+    desk: Desk, allowed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from wheeltapper.mcp import desk as module
 
     real = module.audit_run
 
     def meanwhile(run):  # type: ignore[no-untyped-def]
-        (allowed / "good" / "log.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n{"step": 3, "loss": 0.5}\n')
+        (allowed / "good" / "log.jsonl").write_text(
+            '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n{"step": 3, "loss": 0.5}\n'
+        )
         return real(run)
 
     monkeypatch.setattr(module, "audit_run", meanwhile)
@@ -136,7 +142,12 @@ def test_every_answer_about_the_examples_is_short() -> None:
     desk = Desk(Roots.of([str(root)]))
     for run in ("000-edm-prior", "001-sr-degradation", "003-sedd-curriculum", "004-imagenet-onecycle"):
         d = desk.known(run).diagnosis
-        answers = [desk.show(run), desk.diagnose(run), desk_settings.settings(desk, run), desk_settings.schedule(desk, run)]
+        answers = [
+            desk.show(run),
+            desk.diagnose(run),
+            desk_settings.settings(desk, run),
+            desk_settings.schedule(desk, run),
+        ]
         answers += [desk_settings.check(desk, [run]), desk_settings.fix(desk, run)]
         answers += [desk.evidence(run, c.id) for c in d.causes if c.id != "something-else"]
         answers += [desk.curve(run, name, points=120) for name in d.run.series]

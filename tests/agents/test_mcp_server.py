@@ -75,7 +75,9 @@ def test_every_tool_answers_in_short_json(name: str, server: Any) -> None:
 def test_evidence_of_an_ill_run() -> None:
     root = Path(__file__).resolve().parents[2] / "examples"
     server = build_server(Desk(Roots.of([str(root)])))
-    result = asked(server, lambda c: c.call_tool("evidence", {"run": "cases/004-imagenet-onecycle", "id": "ema-horizon-too-long"}))
+    result = asked(
+        server, lambda c: c.call_tool("evidence", {"run": "cases/004-imagenet-onecycle", "id": "ema-horizon-too-long"})
+    )
     told = json.loads(result.content[0].text)
     assert told["cause"]["grade"] == "suspected"
     assert told["for"][0]["bits"] > 5
@@ -108,8 +110,18 @@ def test_errors_are_structured_and_say_what_to_do(name: str, arguments: dict[str
     assert len(result.content[0].text) < 1500
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("show", {}), ("list_runs", {"offset": -1}), ("curve", {"run": "good", "series": "train/loss", "points": 10**9}), ("nothing", {})])
-def test_arguments_that_do_not_fit_are_refused_and_the_server_lives_on(name: str, arguments: dict[str, Any], server: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("show", {}),
+        ("list_runs", {"offset": -1}),
+        ("curve", {"run": "good", "series": "train/loss", "points": 10**9}),
+        ("nothing", {}),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_and_the_server_lives_on(
+    name: str, arguments: dict[str, Any], server: Any
+) -> None:
     async def question(client: Client) -> Any:
         try:
             refused = (await client.call_tool(name, arguments)).is_error
@@ -162,7 +174,13 @@ def test_two_questions_at_once(server: Any) -> None:
 
 def test_resources_are_the_pages_the_schemas_and_the_text_for_agents(server: Any) -> None:
     async def question(client: Client) -> list[str]:
-        uris = ("wheeltapper://agents", "wheeltapper://page/not-finite", "wheeltapper://schema/claims", "wheeltapper://schema/nothing", "wheeltapper://page/..%2Fx")
+        uris = (
+            "wheeltapper://agents",
+            "wheeltapper://page/not-finite",
+            "wheeltapper://schema/claims",
+            "wheeltapper://schema/nothing",
+            "wheeltapper://page/..%2Fx",
+        )
         out = []
         for uri in uris:
             try:
@@ -180,7 +198,9 @@ def test_resources_are_the_pages_the_schemas_and_the_text_for_agents(server: Any
 
 
 def test_over_standard_input_and_output(allowed: Path) -> None:
-    started = StdioServerParameters(command=sys.executable, args=["-m", "wheeltapper", "mcp", str(allowed)], env=dict(os.environ))
+    started = StdioServerParameters(
+        command=sys.executable, args=["-m", "wheeltapper", "mcp", str(allowed)], env=dict(os.environ)
+    )
     result = asked(started, lambda client: client.call_tool("diagnose", {"run": "good"}))
     assert json.loads(result.content[0].text)["verdict"] in ("sound", "cannot-tell")
 
@@ -190,7 +210,9 @@ def test_over_http_on_this_machine(allowed: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "wheeltapper", "mcp", str(allowed), "--http", "--port", str(port)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "wheeltapper", "mcp", str(allowed), "--http", "--port", str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         _wait_for(port, process)

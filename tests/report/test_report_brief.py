@@ -37,7 +37,13 @@ def test_a_run_with_long_names_is_still_short() -> None:
 
     d = api.diagnose(CASES / RUNS[3])[0]
     run = replace(d.run, name="ü" * 5000, root="/r" * 5000)
-    long = replace(d, run=run, headline="h" * 5000, todo=("t" * 900,) * 9, findings=tuple(replace(f, id="x" * 90, series="s" * 300) for f in d.findings))
+    long = replace(
+        d,
+        run=run,
+        headline="h" * 5000,
+        todo=("t" * 900,) * 9,
+        findings=tuple(replace(f, id="x" * 90, series="s" * 300) for f in d.findings),
+    )
     told = brief(long)
     assert size_of(told) <= MOST_RUN
     assert "signs" in told["left_out"]
@@ -49,7 +55,12 @@ def test_a_check_stays_below_its_size_and_says_what_it_left_out() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     report = api.check(CASES / RUNS[0])
     whole = check_object(report)
-    many = {**whole, "findings": [dict(f, places=f["places"] * 9) for f in whole["findings"]] * 300, "files": ["f" * 100] * 2000, "notes": ["n" * 80] * 500}
+    many = {
+        **whole,
+        "findings": [dict(f, places=f["places"] * 9) for f in whole["findings"]] * 300,
+        "files": ["f" * 100] * 2000,
+        "notes": ["n" * 80] * 500,
+    }
     told = check_within(many)
     assert size_of(told) <= MOST_CHECK
     assert told["left_out"]["findings"] > 0

@@ -118,7 +118,9 @@ def test_the_schema_of_claims_is_that_of_the_types() -> None:
     from importlib.resources import files
 
     stored = json.loads((files("wheeltapper.report") / "schema" / "claims.json").read_text())
-    assert {k: v for k, v in stored.items() if k not in ("$schema", "$id", "title")} == json.loads(json.dumps(msgspec.json.schema(ClaimFile)))
+    assert {k: v for k, v in stored.items() if k not in ("$schema", "$id", "title")} == json.loads(
+        json.dumps(msgspec.json.schema(ClaimFile))
+    )
 
 
 def test_answers_are_as_their_schema_says(run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -134,7 +136,9 @@ def test_answers_are_as_their_schema_says(run: Path, capsys: pytest.CaptureFixtu
     assert told["answers"][0]["places"][0].endswith(":120")
 
 
-def test_bad_claims_and_missing_documents_are_errors_for_people(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_claims_and_missing_documents_are_errors_for_people(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad = tmp_path / "claims.json"
     bad.write_text('{"claims": [{"kind": "value"}]}')
     assert main(["review", str(bad), str(run), "--claims"]) == 2
@@ -149,7 +153,19 @@ def test_arithmetic_is_only_arithmetic(expression: str) -> None:
         evaluated(expression)
 
 
-@pytest.mark.parametrize("text", ["", "\x00\x1b[31m", "```" * 500, "# " * 2000, "loss " * 5000, "((((" * 3000, "- a: &x [*x]\n" * 200, "1e" + "9" * 500])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\x00\x1b[31m",
+        "```" * 500,
+        "# " * 2000,
+        "loss " * 5000,
+        "((((" * 3000,
+        "- a: &x [*x]\n" * 200,
+        "1e" + "9" * 500,
+    ],
+)
 def test_hostile_documents_are_survived(text: str, run: Path) -> None:
     assert api.review(text, run).run
 

@@ -43,7 +43,15 @@ def test_huge_numbers_do_not_break_the_reader() -> None:
     assert [q.low for q in quantities("2^999999999 and 9e999999 and 3")][-1] == 3
 
 
-@pytest.mark.parametrize(("text", "at", "clock"), [("at step 1,000", 1000, "step"), ("@ 1,000 iterations", 1000, "step"), ("by epoch 3", 3, "epoch"), ("after 25k steps", 25_000, "step")])
+@pytest.mark.parametrize(
+    ("text", "at", "clock"),
+    [
+        ("at step 1,000", 1000, "step"),
+        ("@ 1,000 iterations", 1000, "step"),
+        ("by epoch 3", 3, "epoch"),
+        ("after 25k steps", 25_000, "step"),
+    ],
+)
 def test_positions(text: str, at: float, clock: str) -> None:
     assert [(p.at, p.clock) for p in positions(text)] == [(at, clock)]
 
@@ -89,7 +97,10 @@ def test_what_is_denied_is_not_blamed(text: str) -> None:
 
 
 def test_sums_speeds_and_checkpoints() -> None:
-    kinds = {type(c).__name__ for c in read_states("0.1 × sqrt(32) × 2 = 3.2 at 15,000 images/second, kept as `best.pt`", 1, EMPTY)}
+    kinds = {
+        type(c).__name__
+        for c in read_states("0.1 × sqrt(32) × 2 = 3.2 at 15,000 images/second, kept as `best.pt`", 1, EMPTY)
+    }
     assert kinds == {"Sum", "Speed", "Checkpoint"}
 
 

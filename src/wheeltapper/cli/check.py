@@ -46,7 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="one line a finding, or as GitHub annotations",
     )
     parser.add_argument("--fields", metavar="NAMES", help="with --json: only these, as in findings.id,findings.summary")
-    parser.add_argument("--full", action="store_true", help="with --json: everything, however long (default: below 50 kB)")
+    parser.add_argument(
+        "--full", action="store_true", help="with --json: everything, however long (default: below 50 kB)"
+    )
     parser.add_argument("--select", metavar="IDS", help="only these findings, by id, with commas between them")
     parser.add_argument("--ignore", metavar="IDS", help="all findings but these")
     parser.add_argument("--strict", action="store_true", help="exit with 1 for suspicions too")

@@ -30,7 +30,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "mcp", help="serve evidence about runs to agents", description=DESCRIPTION, epilog=EXAMPLES
     )
     parser.add_argument("folder", nargs="+", metavar="FOLDER", help="what may be read")
-    parser.add_argument("--http", action="store_true", help="streamable HTTP on this machine instead of standard input and output")
+    parser.add_argument(
+        "--http", action="store_true", help="streamable HTTP on this machine instead of standard input and output"
+    )
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"with --http (default: {PORT})")
     parser.add_argument("--allow-write", action="store_true", help="let `fix` write into a new folder below FOLDER")
 

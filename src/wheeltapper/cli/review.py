@@ -38,9 +38,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("document", metavar="DIAGNOSIS", help="the text, or - for standard input")
     parser.add_argument("path", metavar="RUN", help="a file or a folder of the run it is about")
-    parser.add_argument("--config", action="append", default=[], metavar="FILE", help="settings of the run that lie elsewhere")
+    parser.add_argument(
+        "--config", action="append", default=[], metavar="FILE", help="settings of the run that lie elsewhere"
+    )
     parser.add_argument("--run", metavar="NAME", help="which run, where RUN holds several")
-    parser.add_argument("--claims", action="store_true", help="DIAGNOSIS is JSON as report/schema/claims.json describes it")
+    parser.add_argument(
+        "--claims", action="store_true", help="DIAGNOSIS is JSON as report/schema/claims.json describes it"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="JSON, as report/schema/review.json describes it")
     how.add_argument("--markdown", action="store_true", help="a table to paste under the text")
@@ -56,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
     text = _text_of(args.document)
     claims = _claims_of(text, args.document) if args.claims else text
     with Progress("reviewing") as progress:
-        review = api.review(claims, args.path, configs=args.config, name=args.run, document=args.document, progress=progress)
+        review = api.review(
+            claims, args.path, configs=args.config, name=args.run, document=args.document, progress=progress
+        )
     if args.json:
         from wheeltapper.report.json_out import dumps
         from wheeltapper.report.review_out import review_object
@@ -65,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
     elif args.markdown:
         from wheeltapper.report.review_out import review_markdown
 
-        write(f"{review_markdown(review)}\n{SIGNED_MARKDOWN}\n" if args.output else review_markdown(review), args.output)
+        write(
+            f"{review_markdown(review)}\n{SIGNED_MARKDOWN}\n" if args.output else review_markdown(review), args.output
+        )
     else:
         from wheeltapper.report.review_out import print_review
 
@@ -83,7 +91,9 @@ def _text_of(document: str) -> str:
         return sys.stdin.read(MOST)
     path = Path(document)
     if not path.is_file():
-        raise InputError(f"there is no file {document}.", do="Name the written diagnosis, or - to give it on standard input.")
+        raise InputError(
+            f"there is no file {document}.", do="Name the written diagnosis, or - to give it on standard input."
+        )
     if path.stat().st_size > MOST:
         raise InputError(f"{document} is over {MOST >> 20} MiB: no written diagnosis.", do="Give the text itself.")
     return path.read_text(encoding="utf-8", errors="replace")

@@ -69,7 +69,9 @@ class Desk:
         try:
             one = api.one_run(path, which or None)
         except InputError as error:
-            raise InputError(error.what, where=error.where, do=(error.do or "").replace("with --run NAME", f"as {name}#NAME")) from error
+            raise InputError(
+                error.what, where=error.where, do=(error.do or "").replace("with --run NAME", f"as {name}#NAME")
+            ) from error
         report = audit_run(one)
         fresh = Known(api.judge(one, audit=report.findings), report, stamp, stamp_of(path) != stamp)
         with self._lock:
@@ -101,7 +103,11 @@ class Desk:
         looked = 0
         for entry in sorted(walk(root), key=lambda e: e.path):
             path = Path(entry.path)
-            if not entry.is_file(follow_symlinks=False) or path.suffix.lower() in SKIP_ENDINGS or looked >= MOST_SNIFFED:
+            if (
+                not entry.is_file(follow_symlinks=False)
+                or path.suffix.lower() in SKIP_ENDINGS
+                or looked >= MOST_SNIFFED
+            ):
                 continue
             looked += 1
             try:
@@ -138,7 +144,9 @@ class Desk:
         answer = {
             **brief(d),
             "why": [clean(line, 300) for line in d.why],
-            "unreliable_scores": [{"series": v.series, "why": clean(v.why, 200)} for v in d.validity if v.valid == "no"],
+            "unreliable_scores": [
+                {"series": v.series, "why": clean(v.why, 200)} for v in d.validity if v.valid == "no"
+            ],
             "ruled_out": [{"id": r.id, "why": clean(r.why, 160)} for r in d.ruled_out[:6]],
             "normal_here": [e.id for e in d.expected],
             "more": handles,
@@ -153,7 +161,12 @@ class Desk:
         answer: dict[str, Any] = {"id": id}
         cause = next((c for c in d.causes if c.id == id), None)
         if cause is not None:
-            answer["cause"] = {"title": cause.title, "p": round(cause.probability, 3), "grade": cause.grade, "trial": cause.trial}
+            answer["cause"] = {
+                "title": cause.title,
+                "p": round(cause.probability, 3),
+                "grade": cause.grade,
+                "trial": cause.trial,
+            }
             answer["for"] = [_weighed(e) for e in cause.evidence if e.bits > 0]
             answer["against"] = [_weighed(e) for e in cause.evidence if e.bits < 0]
             answer["remedies"] = [{"text": r.text, "safety": r.safety, "then": r.predicts} for r in cause.remedies]
@@ -177,9 +190,13 @@ class Desk:
         return self._told(run, known, fitted(answer, ("against", "for", "findings", "remedies")))
 
     def _unknown_id(self, id: str, d: Diagnosis) -> None:
-        ids = list(dict.fromkeys([*(c.id for c in d.causes), *(f.id for f in d.findings), *(r.id for r in d.ruled_out)]))
+        ids = list(
+            dict.fromkeys([*(c.id for c in d.causes), *(f.id for f in d.findings), *(r.id for r in d.ruled_out)])
+        )
         near = close_matches(id, ids) or ids[:8]
-        raise InputError(f"this run shows nothing called {id[:80]!r}.", do=f"It has: {', '.join(near) or 'no cause and no sign'}.")
+        raise InputError(
+            f"this run shows nothing called {id[:80]!r}.", do=f"It has: {', '.join(near) or 'no cause and no sign'}."
+        )
 
     def place(self, place: str) -> str:
         """A file:line as it is shown: from its root."""
@@ -187,7 +204,9 @@ class Desk:
             place = place.replace(f"{folder}/", "")
         return place
 
-    def curve(self, run: str, series: str, points: int = 40, since: float | None = None, until: float | None = None) -> dict[str, Any]:
+    def curve(
+        self, run: str, series: str, points: int = 40, since: float | None = None, until: float | None = None
+    ) -> dict[str, Any]:
         """A curve with few points: of each stretch its lowest and highest, so that no spike is lost."""
         known = self.known(run)
         found = known.diagnosis.run.series_named(series)
@@ -215,12 +234,24 @@ class Desk:
 
 
 def _weighed(e: Any) -> dict[str, Any]:
-    return {"bits": round(e.bits, 1), "text": clean(e.text, 240), "places": [str(p).rsplit("/", 1)[-1] for p in e.places[:2]]}
+    return {
+        "bits": round(e.bits, 1),
+        "text": clean(e.text, 240),
+        "places": [str(p).rsplit("/", 1)[-1] for p in e.places[:2]],
+    }
 
 
 def _digits(value: float) -> float | str:
     """Five significant digits; what is not finite, as text."""
-    return float(f"{value:.5g}") if np.isfinite(value) else "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return (
+        float(f"{value:.5g}")
+        if np.isfinite(value)
+        else "NaN"
+        if np.isnan(value)
+        else "Infinity"
+        if value > 0
+        else "-Infinity"
+    )
 
 
 def _curve_line(s: Series) -> dict[str, Any]:

@@ -44,7 +44,12 @@ def settings(desk: Desk, run: str, like: str = "", offset: int = 0) -> dict[str,
     record = known.record
     knobs = {v.leaf.dotted: v.id for v in record.knobs.values() if v.leaf is not None}
     rows = [
-        {"key": leaf.dotted, "value": _short(leaf.value), "knob": knobs.get(leaf.dotted), "place": desk.place(f"{leaf.file}:{leaf.line}")}
+        {
+            "key": leaf.dotted,
+            "value": _short(leaf.value),
+            "knob": knobs.get(leaf.dotted),
+            "place": desk.place(f"{leaf.file}:{leaf.line}"),
+        }
         for leaf in record.leaves
         if like.lower() in leaf.dotted.lower()
     ]
@@ -82,12 +87,20 @@ def check(desk: Desk, paths: Sequence[str], offset: int = 0) -> dict[str, Any]:
         raise InputError("no path is given.", do="Give configs, scripts or a folder, as list_runs shows folders.")
     report = api.check([desk.roots.find(path) for path in paths[:50]])
     findings = [
-        {"id": f.id, "grade": f.grade, "severity": f.severity, "summary": clean(f.summary, 260), "places": [desk.place(str(p)) for p in f.places[:2]]}
+        {
+            "id": f.id,
+            "grade": f.grade,
+            "severity": f.severity,
+            "summary": clean(f.summary, 260),
+            "places": [desk.place(str(p)) for p in f.places[:2]],
+        }
         for f in report.findings[offset:]
     ]
     answer: dict[str, Any] = {
         "read_as": report.dialect,
-        "really_does": [{"what": r.label, "value": clean(r.value, 80), "how": desk.place(clean(r.how, 120))} for r in report.rows],
+        "really_does": [
+            {"what": r.label, "value": clean(r.value, 80), "how": desk.place(clean(r.how, 120))} for r in report.rows
+        ],
         "total_findings": len(report.findings),
         "findings": findings,
         "unread": [desk.place(name) for name in report.unread[:5]],
@@ -143,9 +156,13 @@ def compare(desk: Desk, a: str, b: str) -> dict[str, Any]:
         "a": a,
         "b": b,
         "verdicts": [first.diagnosis.verdict, second.diagnosis.verdict],
-        "differences": [{"name": d.name, "meaning": d.meaning, "a": _short(d.a), "b": _short(d.b)} for d in c.differences],
+        "differences": [
+            {"name": d.name, "meaning": d.meaning, "a": _short(d.a), "b": _short(d.b)} for d in c.differences
+        ],
         "same": c.same if isinstance(c.same, int) else len(c.same),
-        "curves": [{"name": p.name, "clock": p.clock, "parts_at": p.parts_at, "text": clean(p.text, 160)} for p in c.curves],
+        "curves": [
+            {"name": p.name, "clock": p.clock, "parts_at": p.parts_at, "text": clean(p.text, 160)} for p in c.curves
+        ],
         "notes": [clean(note, 160) for note in c.notes],
     }
     return fitted(answer, ("notes", "curves", "differences"))
@@ -162,14 +179,18 @@ def simulate(desk: Desk, run: str, edits: Mapping[str, Any]) -> dict[str, Any]:
     try:
         edited = edit_run(r, [e for e in wanted if e.knob not in unchanged])
     except RefusedEdit as refused:
-        raise InputError(refused.what, where=refused.where, do=refused.do or "Name settings as `settings` lists them.") from refused
+        raise InputError(
+            refused.what, where=refused.where, do=refused.do or "Name settings as `settings` lists them."
+        ) from refused
     tests = [load_test(one, r, loaders=False) for one in edited]
     after = _with(r, {one.file: one.after for one in edited})
     answer = {
         "run": run,
         "without_effect": unchanged,
         "changes": [{"key": c.key, "old": c.old, "new": c.new, "line": c.line} for one in edited for c in one.changes],
-        "loads": [{"file": desk.place(t.file), "ok": t.ok, "failed": [clean(x.text, 200) for x in t.failed]} for t in tests],
+        "loads": [
+            {"file": desk.place(t.file), "ok": t.ok, "failed": [clean(x.text, 200) for x in t.failed]} for t in tests
+        ],
         "before": _ends(planned_lr(known.record.knobs, r.facts, trees=known.record.trees)),
         "after": _ends(planned_lr(read_knobs(after, run_formats=r.formats), r.facts, trees=after)),
         "diff": [clean(line, 160) for one in edited for line in one.diff().splitlines()],
@@ -183,7 +204,10 @@ def _now(found: tuple[Any, Any] | None) -> Any:
 
 
 def _with(run: Run, texts: Mapping[str, str]) -> list[ConfigTree]:
-    return [parse_text(texts[t.file], t.file, t.format) if t.file in texts and t.text is not None else t for t in run.configs]
+    return [
+        parse_text(texts[t.file], t.file, t.format) if t.file in texts and t.text is not None else t
+        for t in run.configs
+    ]
 
 
 def _ends(plan: Plan | Unknown) -> dict[str, Any]:
@@ -202,11 +226,24 @@ def fix(desk: Desk, run: str, write_to: str | None = None) -> dict[str, Any]:
         "run": run,
         "state": found.state,
         "headline": clean(found.headline, 300),
-        "options": [{"letter": o.letter, "title": o.title, "possible": o.possible, "why": clean(o.why, 160)} for o in found.options],
-        "edits": [] if found.plan is None else [{"knob": e.knob, "old": _short(e.old), "new": _short(e.new), "why": clean(e.why, 160)} for e in found.plan.edits],
+        "options": [
+            {"letter": o.letter, "title": o.title, "possible": o.possible, "why": clean(o.why, 160)}
+            for o in found.options
+        ],
+        "edits": []
+        if found.plan is None
+        else [
+            {"knob": e.knob, "old": _short(e.old), "new": _short(e.new), "why": clean(e.why, 160)}
+            for e in found.plan.edits
+        ],
         "diff": [clean(line, 160) for one in found.edited for line in one.diff().splitlines()],
         "loads": [{"file": desk.place(t.file), "ok": t.ok} for t in found.tests],
-        "then_must_be_seen": [] if found.plan is None else [{"metric": b.metric, "clock": b.clock, "at": b.at, "low": b.low, "high": b.high} for b in found.plan.expected],
+        "then_must_be_seen": []
+        if found.plan is None
+        else [
+            {"metric": b.metric, "clock": b.clock, "at": b.at, "low": b.low, "high": b.high}
+            for b in found.plan.expected
+        ],
         "notes": [clean(note, 200) for note in found.notes],
         "written": written,
     }
@@ -215,23 +252,36 @@ def fix(desk: Desk, run: str, write_to: str | None = None) -> dict[str, Any]:
 
 def _write(desk: Desk, found: Fix, folder: str) -> list[str]:
     if not desk.allow_write:
-        raise InputError("this server writes nothing.", do="Start it with --allow-write, or use the diff in the answer.")
+        raise InputError(
+            "this server writes nothing.", do="Start it with --allow-write, or use the diff in the answer."
+        )
     target = (desk.roots.folders[0] / folder).resolve()
     if not desk.roots.holds(target) or target in desk.roots.folders:
-        raise InputError(f"{folder[:200]!r} lies outside the folders that may be used.", do="Name a new folder below them.")
+        raise InputError(
+            f"{folder[:200]!r} lies outside the folders that may be used.", do="Name a new folder below them."
+        )
     return [desk.roots.name_of(path.resolve()) for path in api.save_fix(found, target)]
 
 
-def review(desk: Desk, run: str, text: str | None = None, claims: Sequence[Mapping[str, Any]] | None = None, offset: int = 0) -> dict[str, Any]:
+def review(
+    desk: Desk, run: str, text: str | None = None, claims: Sequence[Mapping[str, Any]] | None = None, offset: int = 0
+) -> dict[str, Any]:
     """A written diagnosis, or claims that you read from it, held against the record."""
     known = desk.known(run)
     if (text is None) == (claims is None):
-        raise InputError("give either text or claims.", do="`text` is the document; `claims` is a list as wheeltapper://schema/claims describes.")
+        raise InputError(
+            "give either text or claims.",
+            do="`text` is the document; `claims` is a list as wheeltapper://schema/claims describes.",
+        )
     if text is not None and len(text) > MOST_TEXT:
-        raise InputError(f"the text has {len(text):,} letters.", do=f"Give at most {MOST_TEXT:,}: the part that makes claims.")
+        raise InputError(
+            f"the text has {len(text):,} letters.", do=f"Give at most {MOST_TEXT:,}: the part that makes claims."
+        )
     told = review_text(text, known.record) if text is not None else review_claims(_claims(claims or ()), known.record)
     order = [a for verdict in ANSWERED for a in told.answers if a.verdict == verdict]
-    shown = [{key: value for key, value in answer_object(a).items() if key != "claim"} for a in order[offset : offset + 25]]
+    shown = [
+        {key: value for key, value in answer_object(a).items() if key != "claim"} for a in order[offset : offset + 25]
+    ]
     for one in shown:
         one["places"] = [desk.place(place) for place in one["places"]]
         one["why"], one["text"] = clean(one["why"], 200), clean(one["text"], 120)
@@ -252,7 +302,9 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
     try:
         return msgspec.convert({"claims": list(claims)}, ClaimFile).claims
     except msgspec.ValidationError as error:
-        raise InputError(f"the claims are not as described: {error}.", do="Read wheeltapper://schema/claims.") from error
+        raise InputError(
+            f"the claims are not as described: {error}.", do="Read wheeltapper://schema/claims."
+        ) from error
 
 
 def explain(id: str) -> dict[str, Any]:
@@ -260,10 +312,20 @@ def explain(id: str) -> dict[str, Any]:
     found = [page for page in pages() if page.id == id]
     if not found:
         near = close_matches(id, [page.id for page in pages()])
-        raise InputError(f"nothing is called {id[:80]!r}.", do=f"Did you mean {', '.join(near)}?" if near else "diagnose and check name ids.")
+        raise InputError(
+            f"nothing is called {id[:80]!r}.",
+            do=f"Did you mean {', '.join(near)}?" if near else "diagnose and check name ids.",
+        )
     answer: dict[str, Any] = {
         "id": id,
-        "pages": [{"kind": p.kind, "title": p.title, "sections": [{"heading": h, "text": clean(t, 700)} for h, t in p.sections[:6]]} for p in found[:2]],
+        "pages": [
+            {
+                "kind": p.kind,
+                "title": p.title,
+                "sections": [{"heading": h, "text": clean(t, 700)} for h, t in p.sections[:6]],
+            }
+            for p in found[:2]
+        ],
         "whole": f"wheeltapper://page/{id}",
     }
     return fitted(answer, ("pages",)) if len(found) > 1 else fitted(answer, ())

@@ -47,8 +47,12 @@ class Roots:
                 self._refuse_links(path)
                 return path
         if outside:
-            raise InputError(f"{_shown(name)} lies outside the folders that may be read.", do="Give a path as `list_runs` lists it.")
-        raise InputError(f"there is no {_shown(name)} in the folders that may be read.", do="Call list_runs to see what there is.")
+            raise InputError(
+                f"{_shown(name)} lies outside the folders that may be read.", do="Give a path as `list_runs` lists it."
+            )
+        raise InputError(
+            f"there is no {_shown(name)} in the folders that may be read.", do="Call list_runs to see what there is."
+        )
 
     def holds(self, path: Path) -> bool:
         return any(path == folder or folder in path.parents for folder in self.folders)

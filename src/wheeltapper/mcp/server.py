@@ -27,7 +27,9 @@ INSTRUCTIONS = """\
 Evidence about training runs, computed from what they left behind. Call list_runs, then diagnose; ask evidence before you
 state a cause, and say its probability and grade ("suspected" is not "is"). Answers are short: `more` and `left_out` say what
 to ask next. Check a text that you or others wrote with review. Read wheeltapper://agents for when to call what."""
-RunName = Annotated[str, Field(description="a run as list_runs names it: folder, or folder#name where it holds several")]
+RunName = Annotated[
+    str, Field(description="a run as list_runs names it: folder, or folder#name where it holds several")
+]
 Offset = Annotated[int, Field(ge=0, description="how many to pass over, as `more` says")]
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -39,7 +41,9 @@ def agents_text() -> str:
 
 def build_server(desk: Desk) -> MCPServer[Any]:
     """A server that answers from `desk`."""
-    server: MCPServer[Any] = MCPServer("wheeltapper", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = MCPServer(
+        "wheeltapper", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     _run_tools(server, desk)
     _setting_tools(server, desk)
     _text_tools(server, desk)
@@ -55,18 +59,27 @@ async def _answer(call: Callable[[], dict[str, Any]]) -> CallToolResult:
     except WheeltapperError as error:
         kind, what, where, do = type(error).__name__, error.what, error.where, error.do
     except OSError as error:
-        kind, what, where, do = "OSError", error.strerror or str(error), None, "The run may be being rewritten: ask again."
+        kind, what, where, do = (
+            "OSError",
+            error.strerror or str(error),
+            None,
+            "The run may be being rewritten: ask again.",
+        )
     return _result(error_object(kind, clean(what, 600), where, None if do is None else clean(do, 600)), failed=True)
 
 
 def _result(told: dict[str, Any], failed: bool = False) -> CallToolResult:
     text = dumps(told, indent=0)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=plain(told), is_error=failed)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=plain(told), is_error=failed
+    )
 
 
 def _run_tools(server: MCPServer[Any], desk: Desk) -> None:
     @server.tool(annotations=READS)
-    async def list_runs(folder: str = "", offset: Offset = 0, limit: Annotated[int, Field(ge=1, le=100)] = 25) -> CallToolResult:
+    async def list_runs(
+        folder: str = "", offset: Offset = 0, limit: Annotated[int, Field(ge=1, le=100)] = 25
+    ) -> CallToolResult:
         """Runs that may be read: folders that hold a log."""
         return await _answer(partial(desk.list_runs, folder, offset, limit))
 
@@ -81,7 +94,9 @@ def _run_tools(server: MCPServer[Any], desk: Desk) -> None:
         return await _answer(partial(desk.diagnose, run))
 
     @server.tool(annotations=READS)
-    async def evidence(run: RunName, id: Annotated[str, Field(description="of a cause, sign or check in diagnose")]) -> CallToolResult:
+    async def evidence(
+        run: RunName, id: Annotated[str, Field(description="of a cause, sign or check in diagnose")]
+    ) -> CallToolResult:
         """Everything for and against one cause or sign in this run: sentences with numbers, bits, file:line."""
         return await _answer(partial(desk.evidence, run, id))
 
@@ -125,16 +140,22 @@ def _setting_tools(server: MCPServer[Any], desk: Desk) -> None:
 
     @server.tool(annotations=READS)
     async def simulate(
-        run: RunName, edits: Annotated[dict[str, Any], Field(description='as in {"optimizer.lr": 0.001}; keys as settings names them')]
+        run: RunName,
+        edits: Annotated[
+            dict[str, Any], Field(description='as in {"optimizer.lr": 0.001}; keys as settings names them')
+        ],
     ) -> CallToolResult:
         """What changes of settings would really do: the diff, whether it loads, the learning rate before and after."""
         return await _answer(partial(desk_settings.simulate, desk, run, edits))
 
 
 def _text_tools(server: MCPServer[Any], desk: Desk) -> None:
-    @server.tool(annotations=ToolAnnotations(read_only_hint=not desk.allow_write, destructive_hint=False, open_world_hint=False))
+    @server.tool(
+        annotations=ToolAnnotations(read_only_hint=not desk.allow_write, destructive_hint=False, open_world_hint=False)
+    )
     async def fix(
-        run: RunName, write_to: Annotated[str | None, Field(description="a new folder; only where the server may write")] = None
+        run: RunName,
+        write_to: Annotated[str | None, Field(description="a new folder; only where the server may write")] = None,
     ) -> CallToolResult:
         """What to change after an ill run: edits that load, the diff, and what must then be seen. Dry by default."""
         return await _answer(partial(desk_settings.fix, desk, run, write_to))
@@ -143,7 +164,9 @@ def _text_tools(server: MCPServer[Any], desk: Desk) -> None:
     async def review(
         run: RunName,
         text: Annotated[str | None, Field(description="a written diagnosis")] = None,
-        claims: Annotated[list[dict[str, Any]] | None, Field(description="claims you read, see wheeltapper://schema/claims")] = None,
+        claims: Annotated[
+            list[dict[str, Any]] | None, Field(description="claims you read, see wheeltapper://schema/claims")
+        ] = None,
         offset: Offset = 0,
     ) -> CallToolResult:
         """Every claim of a written diagnosis held against the record: supported, contradicted, undecided, with numbers."""
@@ -173,5 +196,7 @@ def _resources(server: MCPServer[Any]) -> None:
         folder = files("wheeltapper.report") / "schema"
         known = sorted(file.name.removesuffix(".json") for file in folder.iterdir())
         if name not in known:
-            return json.dumps(error_object("InputError", f"there is no schema {name[:40]!r}.", do=f"There are: {', '.join(known)}."))
+            return json.dumps(
+                error_object("InputError", f"there is no schema {name[:40]!r}.", do=f"There are: {', '.join(known)}.")
+            )
         return (folder / f"{name}.json").read_text(encoding="utf-8")

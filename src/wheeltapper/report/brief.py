@@ -168,4 +168,8 @@ def _picked(value: Any, paths: Sequence[Sequence[str]]) -> Any:
 
 def error_object(kind: str, what: str, where: str | None = None, do: str | None = None) -> dict[str, Any]:
     """What went wrong, for a program: what, where, what to do."""
-    return {"schema": "wheeltapper/error", "version": VERSION, "error": {"kind": kind, "what": what, "where": where, "do": do}}
+    return {
+        "schema": "wheeltapper/error",
+        "version": VERSION,
+        "error": {"kind": kind, "what": what, "where": where, "do": do},
+    }

@@ -54,7 +54,11 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "verdict": answer.verdict,
         "why": clean(answer.why, 600),
         "places": [str(place) for place in answer.places[:3]],
-        "claim": {key: value for key, value in claim.items() if value not in (None, [], "", ()) and key not in ("text", "line")},
+        "claim": {
+            key: value
+            for key, value in claim.items()
+            if value not in (None, [], "", ()) and key not in ("text", "line")
+        },
     }
 
 
@@ -81,7 +85,11 @@ def print_review(review: Review, out: Console, *, everything: bool = False) -> N
         for unread in review.unread:
             out.print(Text(f"  {unread.line:>4}  {clean(unread.text, 200)}", style="dim"))
     elif not everything:
-        out.print(Text("\n--all shows what cannot be decided, what is not in this record, and what was not read.", style="dim"))
+        out.print(
+            Text(
+                "\n--all shows what cannot be decided, what is not in this record, and what was not read.", style="dim"
+            )
+        )
 
 
 def _print_answer(answer: Answer, out: Console) -> None:
@@ -103,11 +111,19 @@ def _near(place: Place) -> str:
 
 def review_markdown(review: Review) -> str:
     """A table to paste under the text that was reviewed."""
-    lines = [f"**Review of {clean(review.document, 120) or 'the text'} against `{clean(review.run, 80)}`**: {summary_of(review)}.", ""]
+    lines = [
+        f"**Review of {clean(review.document, 120) or 'the text'} against `{clean(review.run, 80)}`**: {summary_of(review)}.",
+        "",
+    ]
     lines += ["| line | claim | answer | why |", "| --- | --- | --- | --- |"]
     for verdict in ORDER[:3]:
         for a in review.answers:
             if a.verdict == verdict:
-                cells = [str(a.claim.line), clean(a.claim.text, 160), f"{MARKS[verdict][0]} {WORDS[verdict]}", clean(a.why, 300)]
+                cells = [
+                    str(a.claim.line),
+                    clean(a.claim.text, 160),
+                    f"{MARKS[verdict][0]} {WORDS[verdict]}",
+                    clean(a.why, 300),
+                ]
                 lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

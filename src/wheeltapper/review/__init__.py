@@ -135,13 +135,22 @@ def _remark(passage: Passage, record: Record) -> list[AnyClaim]:
     section = _section_of(passage)
     claims = read_causes(passage.text, passage.line, section)
     claims += [c for c in read_states(passage.text, passage.line, record.run) if isinstance(c, Sum)]
-    claims += [c for c in read_settings(passage.text, passage.line, record) if isinstance(c, Setting) and c.name in ("batch.effective", "workers-per-gpu")]
+    claims += [
+        c
+        for c in read_settings(passage.text, passage.line, record)
+        if isinstance(c, Setting) and c.name in ("batch.effective", "workers-per-gpu")
+    ]
     return claims
 
 
 def _section_of(passage: Passage) -> str:
     key = passage.text.split(":")[0].strip()
-    return "dynamic_loss_scheduling" if key in ("momentum", "adaptation_rate", "max_weight", "enabled") and re.search("dynamic", passage.heading + passage.before + " dynamic", re.I) else ""
+    return (
+        "dynamic_loss_scheduling"
+        if key in ("momentum", "adaptation_rate", "max_weight", "enabled")
+        and re.search("dynamic", passage.heading + passage.before + " dynamic", re.I)
+        else ""
+    )
 
 
 def _answered(claim: AnyClaim, record: Record) -> Answer:

@@ -31,7 +31,9 @@ def answer_config(claim: Config, record: Record) -> Answer:
     if tree.problems:
         return Answer(claim, "undecided", f"it could not be read in full: {tree.problems[0]}")
     told = f"{changed} of its {changed + same} settings differ from this run's"
-    return Answer(claim, "undecided", f"no rule of its framework refuses it; {told}; what it brings, a run would have to show")
+    return Answer(
+        claim, "undecided", f"no rule of its framework refuses it; {told}; what it brings, a run would have to show"
+    )
 
 
 def _counts(problem: Problem, claim: Config) -> bool:

@@ -58,9 +58,15 @@ def _left_open(claim: Blame, record: Record) -> Answer:
     d = record.diagnosis
     known = next((c for c in d.causes if c.id in claim.causes and c.probability >= POSSIBLE), None)
     if known is not None:
-        return Answer(claim, "undecided", f"{known.id} has {known.probability:.0%}; {known.trial or 'a trial would decide'}")
+        return Answer(
+            claim, "undecided", f"{known.id} has {known.probability:.0%}; {known.trial or 'a trial would decide'}"
+        )
     first = next((c for c in d.causes if cause(c.id) is not None), None)
-    told = f"; the record points to {first.id} ({first.probability:.0%})" if first is not None and first.probability >= LIKELY else ""
+    told = (
+        f"; the record points to {first.id} ({first.probability:.0%})"
+        if first is not None and first.probability >= LIKELY
+        else ""
+    )
     named = next((cause(id_) for id_ in claim.causes if cause(id_) is not None), None)
     trial = f"; it would take: {named.trial}" if named is not None and named.trial else ""
     return Answer(claim, "undecided", f"nothing in the record speaks for it{told}{trial}")
@@ -108,7 +114,9 @@ def _noise_share(claim: Blame, record: Record) -> Answer | None:
     mean, std = told.numbers["P_mean"], told.numbers["P_std"]
     low, high = (0.5 * math.erfc((mean - math.log(edge)) / std / math.sqrt(2)) for edge in numbers[:2])
     share = high - low
-    return Answer(claim, "supported" if share > 0.5 else "contradicted", f"{share:.0%} of them: {told.summary}", told.places[:1])
+    return Answer(
+        claim, "supported" if share > 0.5 else "contradicted", f"{share:.0%} of them: {told.summary}", told.places[:1]
+    )
 
 
 _OWN: dict[str, Callable[[Blame, Record], Answer | None]] = {
@@ -132,7 +140,9 @@ def _no_warmup(record: Record) -> Denial | None:
     length = record.knobs.value("schedule.warmup")
     if not isinstance(length, int | float) or length <= 0 or record.found("option-never-used", "unknown-key"):
         return None
-    return f"there is a warm-up of {length:g} {record.knobs['schedule.warmup'].unit or 'steps'}", _told(record, "schedule.warmup")
+    return f"there is a warm-up of {length:g} {record.knobs['schedule.warmup'].unit or 'steps'}", _told(
+        record, "schedule.warmup"
+    )
 
 
 def _fp16(record: Record) -> Denial | None:
@@ -143,7 +153,14 @@ def _fp16(record: Record) -> Denial | None:
         return f"nothing runs in fp16: the precision is {precision}", _told(record, "precision")
     if precision is None and on is False and not logged:
         return "mixed precision is off", _told(record, "amp.enabled")
-    typed = next((leaf for leaf in record.leaves if re.search(r"dtype|precision", leaf.dotted) and str(leaf.value) in ("float32", "fp32", "32")), None)
+    typed = next(
+        (
+            leaf
+            for leaf in record.leaves
+            if re.search(r"dtype|precision", leaf.dotted) and str(leaf.value) in ("float32", "fp32", "32")
+        ),
+        None,
+    )
     if precision is None and typed is not None:
         return f"nothing runs in fp16: `{typed.dotted}` is {typed.value}", (place_of(typed),)
     return None
@@ -155,7 +172,9 @@ def _scaler(record: Record) -> Denial | None:
 
 def _ema(record: Record) -> Denial | None:
     known: Finding | None = record.found("ema-horizon-too-long", "ema-buffers-not-averaged", "ema-on-one-rank")
-    named = any("ema" in name.lower() for name in record.run.series) or any("ema" in leaf.dotted.lower() for leaf in record.leaves)
+    named = any("ema" in name.lower() for name in record.run.series) or any(
+        "ema" in leaf.dotted.lower() for leaf in record.leaves
+    )
     if known is not None or named or not record.leaves:
         return None
     return f"no average of the weights is kept: none of {len(record.leaves)} settings and no curve speaks of one", ()
@@ -180,7 +199,10 @@ def _rate_falls(record: Record) -> Denial | None:
     for series in record.run.find("lr"):
         good = series.values[series.finite]
         if len(good) > 2 and float(np.ptp(good[len(good) // 10 :])) <= FLAT * float(np.abs(good).max()):
-            return f"the learning rate never falls: lr is {good[-1]:.4g} from {series.clock} {series.at[len(good) // 10]:,.10g} to the end", (series.place(len(series) - 1),)
+            return (
+                f"the learning rate never falls: lr is {good[-1]:.4g} from {series.clock} {series.at[len(good) // 10]:,.10g} to the end",
+                (series.place(len(series) - 1),),
+            )
     return None
 
 
@@ -189,7 +211,10 @@ def _rate_reached(record: Record) -> Denial | None:
     highest = max((float(s.values[s.finite].max()) for s in record.run.find("lr") if s.finite.any()), default=None)
     if not isinstance(nominal, int | float) or highest is None or highest > 0.5 * nominal:
         return None
-    return f"it was never used: the highest logged rate is {highest:.3g}, {highest / nominal:.0%} of {nominal:g}", _told(record, "optimizer.lr")
+    return (
+        f"it was never used: the highest logged rate is {highest:.3g}, {highest / nominal:.0%} of {nominal:g}",
+        _told(record, "optimizer.lr"),
+    )
 
 
 NEEDS: dict[str, Callable[[Record], Denial | None]] = {

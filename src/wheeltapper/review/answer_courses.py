@@ -72,7 +72,9 @@ def _positions_of(claim: Value, series: Series, record: Record) -> list[float]:
     at = None if claim.at is None else record.on_clock(series, claim.at, claim.clock)
     if at is not None:
         return [at]
-    return [float(series.at[i]) for i in np.flatnonzero(series.finite) if within(float(series.values[i]), claim, series)]
+    return [
+        float(series.at[i]) for i in np.flatnonzero(series.finite) if within(float(series.values[i]), claim, series)
+    ]
 
 
 def _absolute(direction: Direction, series: Series) -> Direction | None:
@@ -127,13 +129,25 @@ def _fit_onset(direction: Direction, since: float, series: Series, begins: bool)
     told = f"{series.name} is {values[0]:.5g} at {series.clock} {at[0]:,.10g} and {end:.5g} at the end"
     place = (series.place(int(np.flatnonzero(after)[0])), series.place(int(np.flatnonzero(after)[turn])))
     wrong_way = (end - start) * (1 if direction == "up" else -1) < -max(2 * noise, 0.01 * spread)
-    late = at[turn] - since > 0.1 * float(np.ptp(series.at)) and abs(values[turn] - start) > max(3 * noise, 0.05 * spread)
+    late = at[turn] - since > 0.1 * float(np.ptp(series.at)) and abs(values[turn] - start) > max(
+        3 * noise, 0.05 * spread
+    )
     if direction != "flat" and (wrong_way or late):
         word = "lowest" if direction == "up" else "highest"
-        return Fit("contradicted", f"{told}; from there on it is {word} at {series.clock} {at[turn]:,.10g} ({values[turn]:.5g})", place)
-    earlier = _begun_before(direction, since, series, float(values[0]), max(3 * noise, 0.05 * spread)) if begins else None
+        return Fit(
+            "contradicted",
+            f"{told}; from there on it is {word} at {series.clock} {at[turn]:,.10g} ({values[turn]:.5g})",
+            place,
+        )
+    earlier = (
+        _begun_before(direction, since, series, float(values[0]), max(3 * noise, 0.05 * spread)) if begins else None
+    )
     if earlier is not None:
-        return Fit("contradicted", f"it was under way before: {series.name} is {shown_at(series, earlier)}, {values[0]:.5g} at {at[0]:,.10g}", (series.place(earlier),))
+        return Fit(
+            "contradicted",
+            f"it was under way before: {series.name} is {shown_at(series, earlier)}, {values[0]:.5g} at {at[0]:,.10g}",
+            (series.place(earlier),),
+        )
     return Fit("supported", told, place)
 
 

@@ -73,7 +73,11 @@ def _planned_end(claim: Prediction | Value, record: Record, reach: tuple[float, 
     else:
         return None
     close = close_to(end, claim.low, max(0.05 * abs(claim.low), LEAST * abs(end)))
-    return Answer(claim, "supported" if close else "contradicted", f"the plan ends at {end:.3g}, not at {claim.low:.3g}" if not close else f"the plan ends at {end:.3g}")
+    return Answer(
+        claim,
+        "supported" if close else "contradicted",
+        f"the plan ends at {end:.3g}, not at {claim.low:.3g}" if not close else f"the plan ends at {end:.3g}",
+    )
 
 
 def _planned_scale(claim: Prediction, record: Record) -> Answer | None:
@@ -169,7 +173,10 @@ def fit_value(claim: Value, series: Series, record: Record) -> Fit:
     if claim.at is not None and at is None:
         return Fit("undecided", f"{series.name} counts {series.clock}s, and the record does not tell {claim.clock}s")
     if at is not None and _outside(series, at):
-        return Fit("not-in-record", f"{series.name} is logged from {series.clock} {series.at[0]:,.10g} to {series.at[-1]:,.10g}")
+        return Fit(
+            "not-in-record",
+            f"{series.name} is logged from {series.clock} {series.at[0]:,.10g} to {series.at[-1]:,.10g}",
+        )
     rule = _RULES.get(claim.moment, _somewhere)
     fit = rule(claim, series, at)
     if fit.verdict == "contradicted" and claim.several and _marked(claim, series):
@@ -235,15 +242,23 @@ def _fit_extreme(highest: bool | None) -> Callable[[Value, Series, float | None]
         elif not right and at is None and highest is not False:
             right = _levels_reach(series, claim)
         if right and at is not None and not _as_good(series, at, index):
-            return Fit("contradicted", f"{told}; at {series.clock} {at:,.10g} it is {series.values[_nearest(series, at)]:.5g}", (series.place(index),))
+            return Fit(
+                "contradicted",
+                f"{told}; at {series.clock} {at:,.10g} it is {series.values[_nearest(series, at)]:.5g}",
+                (series.place(index),),
+            )
         places = (series.place(index),)
-        return Fit("supported", told, places) if right else Fit("contradicted", f"{told}, not with {_shown(claim)}", places)
+        return (
+            Fit("supported", told, places)
+            if right
+            else Fit("contradicted", f"{told}, not with {_shown(claim)}", places)
+        )
 
     return fit
 
 
 def _levels_reach(series: Series, claim: Value) -> bool:
-    """"Reaches 98 %" is also said of the level that a noisy curve reaches."""
+    """ "Reaches 98 %" is also said of the level that a noisy curve reaches."""
     part = series.values[series.finite]
     k = max(1, round(LEVEL * len(part)))
     return within(float(np.median(part[-k:])), claim, series) or within(float(part[-1]), claim, series)
@@ -268,7 +283,9 @@ def _fit_place(claim: Extreme, series: Series, record: Record) -> Fit:
         return Fit("undecided", f"{series.name} counts {series.clock}s, and the record does not tell {claim.clock}s")
     index = best_of(series) if claim.moment == "best" else _extreme(series, claim.moment == "highest")
     told = f"{series.name} is {claim.moment} with {shown_at(series, index)}"
-    close = abs(float(series.at[index]) - at) <= 0.03 * float(np.ptp(series.at)) or (not _outside(series, at) and _as_good(series, at, index))
+    close = abs(float(series.at[index]) - at) <= 0.03 * float(np.ptp(series.at)) or (
+        not _outside(series, at) and _as_good(series, at, index)
+    )
     return Fit("supported" if close else "contradicted", told, (series.place(index),))
 
 
@@ -278,7 +295,11 @@ def _fit_bound(above: bool) -> Callable[[Value, Series, float | None], Fit]:
         value = float(series.values[index])
         told = f"{series.name} is {'at most' if above else 'at least'} {shown_at(series, index)}"
         held = any(
-            (value <= claim.high * scale + claim.slack * scale * 1.2 if above else value >= claim.low * scale - claim.slack * scale * 1.2)
+            (
+                value <= claim.high * scale + claim.slack * scale * 1.2
+                if above
+                else value >= claim.low * scale - claim.slack * scale * 1.2
+            )
             for scale in _scales(claim, series)
         )
         return Fit("supported" if held else "contradicted", told, (series.place(index),))
@@ -300,7 +321,11 @@ def _somewhere(claim: Value, series: Series, at: float | None) -> Fit:
     told = f"{series.name} lies between {shown_at(series, low)} and {shown_at(series, high)}"
     lowest, highest = float(series.values[low]), float(series.values[high])
     inside = any(lowest <= claim.low * scale <= highest for scale in _scales(claim, series))
-    return Fit("undecided" if inside else "contradicted", told if inside else f"{told}: never {_shown(claim)}", (series.place(low),))
+    return Fit(
+        "undecided" if inside else "contradicted",
+        told if inside else f"{told}: never {_shown(claim)}",
+        (series.place(low),),
+    )
 
 
 _RULES: dict[str, Callable[[Value, Series, float | None], Fit]] = {

@@ -78,28 +78,47 @@ def _effective_batch(claim: Setting, record: Record) -> Answer:
         return Answer(claim, "not-in-record", "the effective batch is not told")
     right = float(number.group().replace(",", "")) == claim.value
     finding = record.found("accumulation-not-implemented")
-    return Answer(claim, "supported" if right else "contradicted", f"the effective batch is {told}", finding.places if finding else ())
+    return Answer(
+        claim,
+        "supported" if right else "contradicted",
+        f"the effective batch is {told}",
+        finding.places if finding else (),
+    )
 
 
 def _answer_missing(claim: Setting, record: Record) -> Answer:
     why = exists(claim.name, record)
     if why is None:
-        return Answer(claim, "supported", f"no key `{claim.name}` is known to {record.knobs.dialect.TITLE if hasattr(record.knobs.dialect, 'TITLE') else 'this framework'}")
+        return Answer(
+            claim,
+            "supported",
+            f"no key `{claim.name}` is known to {record.knobs.dialect.TITLE if hasattr(record.knobs.dialect, 'TITLE') else 'this framework'}",
+        )
     leaves = record.leaves_named(claim.name)
     told = record.found("unknown-key", "near-miss")
     if told is not None and claim.name in told.summary:
         return Answer(claim, "supported", told.summary, told.places[:2])
     if leaves and why == "set":
-        return Answer(claim, "undecided", f"`{claim.name}` is set here; whether the program reads it is not in this record")
+        return Answer(
+            claim, "undecided", f"`{claim.name}` is set here; whether the program reads it is not in this record"
+        )
     return Answer(claim, "contradicted", f"`{claim.name}` is {why}")
 
 
 def answer_edit(claim: Edit, record: Record) -> Answer:
     why = exists(claim.name, record)
     if why is None:
-        return Answer(claim, "contradicted", f"there is no key `{claim.name}`: it is set nowhere in this run, and the framework does not know it")
+        return Answer(
+            claim,
+            "contradicted",
+            f"there is no key `{claim.name}`: it is set nowhere in this run, and the framework does not know it",
+        )
     if isinstance(claim.new, str) and _number(claim.new) is not None:
-        return Answer(claim, "contradicted", f"`{claim.new}` is read as text, not as a number: YAML 1.1 wants {float(claim.new):.1e}")
+        return Answer(
+            claim,
+            "contradicted",
+            f"`{claim.new}` is read as text, not as a number: YAML 1.1 wants {float(claim.new):.1e}",
+        )
     idle = _idle(claim.name, record)
     if idle is not None:
         return Answer(claim, "contradicted", f"changing it changes nothing: {idle.summary}", idle.places[:3])
@@ -111,7 +130,12 @@ def answer_edit(claim: Edit, record: Record) -> Answer:
         return Answer(claim, "contradicted", f"without effect: `{claim.name}` is {_shown(held)} already", (place,))
     if claim.old is not None and not _fits(held, claim.old, 0.0):
         return Answer(claim, "contradicted", f"`{claim.name}` is {_shown(held)}, not {_shown(claim.old)}", (place,))
-    return Answer(claim, "undecided", f"`{claim.name}` is {_shown(held)} now; what the change brings, a run would have to show", (place,))
+    return Answer(
+        claim,
+        "undecided",
+        f"`{claim.name}` is {_shown(held)} now; what the change brings, a run would have to show",
+        (place,),
+    )
 
 
 def exists(name: str, record: Record) -> str | None:
@@ -156,7 +180,9 @@ def _idle(name: str, record: Record) -> Finding | None:
             continue
         named = _IDLE[finding.id]
         said = finding.summary.lower().replace("-", "_")
-        if (named is not None and plain in (named, f"optimizer.{named}")) or (named is None and re.match(rf"_*{re.escape(plain)}\b", said)):
+        if (named is not None and plain in (named, f"optimizer.{named}")) or (
+            named is None and re.match(rf"_*{re.escape(plain)}\b", said)
+        ):
             return finding
     return None
 

@@ -49,7 +49,9 @@ def _ends(record: Record, at: float, total: float | None) -> list[float]:
 def _going_on(claim: State, record: Record) -> Answer:
     p = record.diagnosis.progress
     over = p.state in ("finished", "crashed")
-    return Answer(claim, "contradicted" if over else "undecided", f"there is nothing to stop: {p.text}" if over else p.text)
+    return Answer(
+        claim, "contradicted" if over else "undecided", f"there is nothing to stop: {p.text}" if over else p.text
+    )
 
 
 def _healthy(claim: State, record: Record) -> Answer:
@@ -57,7 +59,12 @@ def _healthy(claim: State, record: Record) -> Answer:
     if "script" in claim.text:
         idle = [f for f in record.audit.findings if f.grade == "is" and f.severity != "note"]
         if idle:
-            return Answer(claim, "contradicted", f"{len(idle)} things in it do not do what they declare: {idle[0].summary}", idle[0].places[:2])
+            return Answer(
+                claim,
+                "contradicted",
+                f"{len(idle)} things in it do not do what they declare: {idle[0].summary}",
+                idle[0].places[:2],
+            )
         return Answer(claim, "undecided", "nothing was found in the program")
     word: Verdict = {"sound": "supported", "ill": "contradicted"}.get(d.verdict, "undecided")  # type: ignore[assignment]
     return Answer(claim, word, f"{d.verdict} ({d.p_ill:.0%} ill): {d.headline}")
@@ -68,7 +75,12 @@ def _ill(claim: State, record: Record) -> Answer:
     if d.verdict == "sound" or (d.p_ill < 0.1 and not record.found("diverged")):
         return Answer(claim, "contradicted", f"{d.headline} ({d.p_ill:.0%} ill)")
     seen = record.found("diverged", "not-finite")
-    return Answer(claim, "supported" if seen else "undecided", seen.summary if seen else d.headline, seen.places[:2] if seen else ())
+    return Answer(
+        claim,
+        "supported" if seen else "undecided",
+        seen.summary if seen else d.headline,
+        seen.places[:2] if seen else (),
+    )
 
 
 def _not_finite(claim: State, record: Record) -> Answer:
@@ -97,7 +109,12 @@ def _all_finite(claim: State, record: Record) -> Answer:
     if sick is None:
         return Answer(claim, "supported", "every logged loss is finite")
     index = int(np.flatnonzero(~sick.finite)[0])
-    return Answer(claim, "contradicted", f"{sick.name} is not finite from {sick.clock} {sick.at[index]:,.10g} on", (sick.place(index),))
+    return Answer(
+        claim,
+        "contradicted",
+        f"{sick.name} is not finite from {sick.clock} {sick.at[index]:,.10g} on",
+        (sick.place(index),),
+    )
 
 
 def _no_warnings(claim: State, record: Record) -> Answer:
@@ -153,13 +170,28 @@ def _exists(claim: Checkpoint, record: Record) -> Answer:
     known = [c for c in record.run.checkpoints if c.path or c.step is not None]
     names = {PurePath(c.path).name for c in known if c.path}
     if claim.path is not None and PurePath(claim.path).name in names:
-        return Answer(claim, "supported", f"{PurePath(claim.path).name} is among the {len(names)} checkpoints of the run")
+        return Answer(
+            claim, "supported", f"{PurePath(claim.path).name} is among the {len(names)} checkpoints of the run"
+        )
     if names and claim.path is not None:
-        near = next((n for n in sorted(names) if claim.step is not None and re.search(rf"(?<!\d)0*{claim.step:.0f}(?!\d)", n)), sorted(names)[0])
-        return Answer(claim, "contradicted", f"there is no {PurePath(claim.path).name}; the run wrote {near}" + (f" and {len(names) - 1} more" if len(names) > 1 else ""))
+        near = next(
+            (n for n in sorted(names) if claim.step is not None and re.search(rf"(?<!\d)0*{claim.step:.0f}(?!\d)", n)),
+            sorted(names)[0],
+        )
+        return Answer(
+            claim,
+            "contradicted",
+            f"there is no {PurePath(claim.path).name}; the run wrote {near}"
+            + (f" and {len(names) - 1} more" if len(names) > 1 else ""),
+        )
     every = record.knobs.value("checkpoint.every")
     if claim.step is not None and isinstance(every, int | float) and every > 0 and claim.step % every:
-        return Answer(claim, "contradicted", f"none was written at {claim.step:,.10g}: one is saved every {every:,g}", (record.knobs.place("checkpoint.every"),))
+        return Answer(
+            claim,
+            "contradicted",
+            f"none was written at {claim.step:,.10g}: one is saved every {every:,g}",
+            (record.knobs.place("checkpoint.every"),),
+        )
     steps = {c.step for c in known}
     if claim.step in steps:
         return Answer(claim, "supported", f"a checkpoint of {claim.step:,.10g} was written")
@@ -177,11 +209,19 @@ def answer_speed(claim: Speed, record: Record) -> Answer:
     size = float(re.match(r"[\d,]+", batch).group().replace(",", "")) if batch and re.match(r"[\d,]+", batch) else None  # type: ignore[union-attr]
     if epoch is None:
         return Answer(claim, "not-in-record", "the record does not tell how long an epoch takes")
-    value = {"s/epoch": epoch, "steps/s": each / epoch if each else None, "samples/s": each * size / epoch if each and size else None}[claim.unit]
+    value = {
+        "s/epoch": epoch,
+        "steps/s": each / epoch if each else None,
+        "samples/s": each * size / epoch if each and size else None,
+    }[claim.unit]
     if value is None:
         return Answer(claim, "not-in-record", "steps an epoch and batch are not both told")
     right = claim.low * (1 - SPEED) <= value <= claim.high * (1 + SPEED)
-    parts = f"an epoch takes {epoch:.4g} s" + (f" for {each:,.0f} steps" if each else "") + (f" of {size:,.0f} samples" if size else "")
+    parts = (
+        f"an epoch takes {epoch:.4g} s"
+        + (f" for {each:,.0f} steps" if each else "")
+        + (f" of {size:,.0f} samples" if size else "")
+    )
     return Answer(claim, "supported" if right else "contradicted", f"{parts}: {value:,.4g} {claim.unit}")
 
 
@@ -207,7 +247,11 @@ def answer_sum(claim: Sum, record: Record) -> Answer:  # noqa: ARG001 (one signa
         return Answer(claim, "undecided", f"{claim.expression} could not be worked out")
     if claim.expression.startswith("min("):
         right = value == claim.value
-        return Answer(claim, "supported" if right else "contradicted", "more is said to remain than there is in all" if not right else "the parts fit")
+        return Answer(
+            claim,
+            "supported" if right else "contradicted",
+            "more is said to remain than there is in all" if not right else "the parts fit",
+        )
     right = abs(value - claim.value) <= max(claim.slack * 1.05, 1e-6 * abs(value))
     return Answer(claim, "supported" if right else "contradicted", f"{claim.expression} = {value:.5g}")
 

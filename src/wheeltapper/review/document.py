@@ -122,7 +122,9 @@ class _Reader:
         """A wrapped line: it begins small and the one before did not end."""
         assert self.held is not None
         first = line.strip()[:1]
-        return not _ITEM.match(line) and not re.search(r"[.!?:;]\W*$", self.held[1]) and (first.islower() or first == "(")
+        return (
+            not _ITEM.match(line) and not re.search(r"[.!?:;]\W*$", self.held[1]) and (first.islower() or first == "(")
+        )
 
     def flush(self) -> list[Passage]:
         if self.held is None:

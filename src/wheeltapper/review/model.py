@@ -139,7 +139,9 @@ class Speed(Claim, frozen=True, kw_only=True, tag="speed"):
 class State(Claim, frozen=True, kw_only=True, tag="state"):
     """What became of the run, in one word."""
 
-    state: Literal["finished", "stopped", "healthy", "ill", "not-finite", "all-finite", "overfits", "no-warnings", "going-on"]
+    state: Literal[
+        "finished", "stopped", "healthy", "ill", "not-finite", "all-finite", "overfits", "no-warnings", "going-on"
+    ]
     subject: tuple[str, ...] = ()
     at: float | None = None
     clock: ClaimClock | None = None
@@ -161,7 +163,20 @@ class Opinion(Claim, frozen=True, kw_only=True, tag="opinion"):
 
 
 AnyClaim = (
-    Value | Extreme | Change | Setting | Edit | Blame | Checkpoint | Config | Command | Sum | Speed | State | Prediction | Opinion
+    Value
+    | Extreme
+    | Change
+    | Setting
+    | Edit
+    | Blame
+    | Checkpoint
+    | Config
+    | Command
+    | Sum
+    | Speed
+    | State
+    | Prediction
+    | Opinion
 )
 
 

@@ -19,10 +19,10 @@ _CLOCK = r"(?P<clock>steps?|iterations?|iters?|its?|updates?|epochs?)"
 _POSITION = re.compile(
     rf"\b{_CLOCK}\s*#?:?\s*(?P<n>{NUMBER})(?P<k>[kK](?!\w))?(?:\s*[-–]\s*(?P<n2>{NUMBER})(?P<k2>[kK](?!\w))?)?", re.I
 )
-_AFTER_NUMBER = re.compile(
-    rf"(?P<n>{NUMBER})(?P<k>[kK](?!\w))?\s*-?\s*{_CLOCK}\b(?!\s*(?:per|/|of\b))", re.I
+_AFTER_NUMBER = re.compile(rf"(?P<n>{NUMBER})(?P<k>[kK](?!\w))?\s*-?\s*{_CLOCK}\b(?!\s*(?:per|/|of\b))", re.I)
+_ABOUT = re.compile(
+    r"(?:about|around|roughly|nearly|near|close to|approximately|some|almost|circa|up to|over|under|just)\s*$", re.I
 )
-_ABOUT = re.compile(r"(?:about|around|roughly|nearly|near|close to|approximately|some|almost|circa|up to|over|under|just)\s*$", re.I)
 MOST_EXPONENT = 300
 
 
@@ -113,7 +113,9 @@ def _quantity(match: re.Match[str], text: str) -> Quantity | None:
     if match["high"] and scale == 1.0:
         scale = scale2
     slack = _half_digit(match["low"]) * scale
-    return Quantity(low * scale, high * (scale2 if match["high"] else scale), start, match.end(), match["unit"] or "", slack, about)
+    return Quantity(
+        low * scale, high * (scale2 if match["high"] else scale), start, match.end(), match["unit"] or "", slack, about
+    )
 
 
 def positions(text: str) -> list[Position]:

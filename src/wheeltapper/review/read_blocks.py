@@ -15,15 +15,33 @@ from wheeltapper.settings.parse import parse_text
 from wheeltapper.settings.tree import Leaf
 
 Role = Literal["quoted", "proposed", "missing"]
-_PROPOSED = re.compile(r"\b(?:after|fixed|fix|correct(?:ed)?|recommend\w*|suggest\w*|propos\w*|better|change|solution|new config\w*|improve\w*|increase|enable|add|disable|stable|optimized|replace|final|step \d|to fix|instead|use)\b|✅", re.I)
-_QUOTED = re.compile(r"\b(?:before|problematic|your config|current|wrong|too conservative|causes|issues?|problems?|existing|root cause)\b|❌", re.I)
+_PROPOSED = re.compile(
+    r"\b(?:after|fixed|fix|correct(?:ed)?|recommend\w*|suggest\w*|propos\w*|better|change|solution|new config\w*|improve\w*|increase|enable|add|disable|stable|optimized|replace|final|step \d|to fix|instead|use)\b|✅",
+    re.I,
+)
+_QUOTED = re.compile(
+    r"\b(?:before|problematic|your config|current|wrong|too conservative|causes|issues?|problems?|existing|root cause)\b|❌",
+    re.I,
+)
 _MISSING = re.compile(r"doesn't exist|does not exist|no such", re.I)
 _COMPLETE = re.compile(r"\b(?:complete|whole|full|entire|replace your current)\b", re.I)
-_COMMAND = re.compile(r"^\s*(?:\$\s*)?(?:python3?|torchrun|accelerate|deepspeed|bash|sh|\./\S+|srun|CUDA_\w+=\S+|scp|cp|wget)\b")
+_COMMAND = re.compile(
+    r"^\s*(?:\$\s*)?(?:python3?|torchrun|accelerate|deepspeed|bash|sh|\./\S+|srun|CUDA_\w+=\S+|scp|cp|wget)\b"
+)
 _COMMENT = re.compile(r"(?:^|\s)#\s?(?P<text>.*)$")
 _KEY_LINE = re.compile(r"^\s*(?:export\s+)?[\w.\"'{-]+\s*[:=]")
 _STRUCTURE = {"name", "type", "class_name"}  # keys that say which section is meant, not what is changed in it
-_FORMATS = {"yaml": "yaml", "yml": "yaml", "json": "json", "toml": "toml", "python": "python", "py": "python", "": "yaml", "bash": "shell", "sh": "shell"}
+_FORMATS = {
+    "yaml": "yaml",
+    "yml": "yaml",
+    "json": "json",
+    "toml": "toml",
+    "python": "python",
+    "py": "python",
+    "": "yaml",
+    "bash": "shell",
+    "sh": "shell",
+}
 
 
 def blocks_of(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
@@ -50,7 +68,11 @@ def read_block(lines: Sequence[Passage], record: Record) -> list[AnyClaim]:
     if any(_COMMAND.match(p.text) for p in lines) and language in ("bash", "sh", "shell", "console", ""):
         return _commands(lines)
     if language == "python" and any(re.match(r"\s*--\w", p.text) for p in lines):
-        return [Command(text=p.text.strip(), line=p.line, source=p.text.strip()) for p in lines if p.text.strip().startswith("--")]
+        return [
+            Command(text=p.text.strip(), line=p.line, source=p.text.strip())
+            for p in lines
+            if p.text.strip().startswith("--")
+        ]
     if language not in _FORMATS or not any(_KEY_LINE.match(p.text) for p in lines):
         return []
     claims: list[AnyClaim] = []
@@ -108,7 +130,11 @@ def _settings(part: Sequence[Passage], role: Role) -> list[AnyClaim]:
     if role == "proposed" and format_ in ("yaml", "json", "toml") and len(tree.leaves):
         shown = next((p.text.strip() for p in part if not p.text.strip().startswith("#")), first.text.strip())
         claims.insert(0, Config(text=shown, line=first.line, source=source, format=format_, complete=complete))  # type: ignore[arg-type]
-    return [claim for claim in claims if not (isinstance(claim, Edit) and (complete or claim.name.rpartition(".")[2] in _STRUCTURE))]
+    return [
+        claim
+        for claim in claims
+        if not (isinstance(claim, Edit) and (complete or claim.name.rpartition(".")[2] in _STRUCTURE))
+    ]
 
 
 def _whole_lists(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Any]]:

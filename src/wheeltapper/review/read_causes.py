@@ -70,7 +70,10 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"sigma values mostly between", "noise-share"),
     _phrase(r"progressive resize (?:causes|works)", "resize-works"),
 )  # fmt: skip
-_DENIED = re.compile(r"\b(?:no|no sign of|not|isn't|is no|no evidence of|without|rather than|nothing|never|fix(?:es|ed)? the)\b[^.;]{0,20}$", re.I)
+_DENIED = re.compile(
+    r"\b(?:no|no sign of|not|isn't|is no|no evidence of|without|rather than|nothing|never|fix(?:es|ed)? the)\b[^.;]{0,20}$",
+    re.I,
+)
 
 
 def read_causes(text: str, line: int, context: str = "") -> list[AnyClaim]:

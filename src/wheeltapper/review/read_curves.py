@@ -37,26 +37,51 @@ _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("up", re.compile(rf"\b(?:{_UP})\b", re.I)),
     ("down", re.compile(rf"\b(?:{_DOWN})\b", re.I)),
 )  # fmt: skip
-_ONSET = re.compile(r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I)
+_ONSET = re.compile(
+    r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I
+)
 _BEGINS = re.compile(r"\b(?:start(?:s|ed)?|beg[iau]n(?:s|ning)?|bottoms? out|turns?)\b", re.I)
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
-_PAIR = re.compile(r"^\W*(?:(?:at )?(?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$", re.I)
-_FUTURE = re.compile(r"\b(?:(?<!as )expect(?:ed|s)?|should|will|would(?! have)|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b", re.I)
-_OTHER_RUN = re.compile(r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time|documentation)\b", re.I)
+_PAIR = re.compile(
+    r"^\W*(?:(?:at )?(?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$",
+    re.I,
+)
+_FUTURE = re.compile(
+    r"\b(?:(?<!as )expect(?:ed|s)?|should|will|would(?! have)|target|milestones?|goal|anticipat\w+|checkpoints to monitor)\b",
+    re.I,
+)
+_OTHER_RUN = re.compile(
+    r"\b(?:for comparison|without curriculum|previous run|other run|baseline run|earlier run|last time|documentation)\b",
+    re.I,
+)
 # Headings under which a text tells what is healthy or alarming in general, not what this run did.
-GENERAL = re.compile(r"warning signs|healthy\b|health indicators|success metrics|problem signs|troubleshoot|\bif\b|normal \w+ (?:training )?pattern|guidelines|understanding|lessons", re.I)
+GENERAL = re.compile(
+    r"warning signs|healthy\b|health indicators|success metrics|problem signs|troubleshoot|\bif\b|normal \w+ (?:training )?pattern|guidelines|understanding|lessons",
+    re.I,
+)
 _CONDITION = re.compile(r"^\W*(?:if|when|unless|should you)\b", re.I)
 _CONTRAST = re.compile(r"\b(?:while|but|whereas|against)\b.*", re.I)
 _REASON = re.compile(r"\b(?:because|since|due to|which is why|so that|close to chance)\b", re.I)
-_ADVISED = re.compile(r"\b(?:lower|reduce|slower|longer|gentler|increase|extend|higher|raise|change|switch|shorter)\b[^:]{0,30}:?\s*$", re.I)
+_ADVISED = re.compile(
+    r"\b(?:lower|reduce|slower|longer|gentler|increase|extend|higher|raise|change|switch|shorter)\b[^:]{0,30}:?\s*$",
+    re.I,
+)
 _DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
 # Words that make a number something else than a value of the curve named before it.
-_NOT_A_VALUE = re.compile(r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}(?:is|was|of|at)?\s*$", re.I)
-_NOT_AFTER = re.compile(r"^\s*-?(?:warm-?up|×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)", re.I)
+_NOT_A_VALUE = re.compile(
+    r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}(?:is|was|of|at)?\s*$",
+    re.I,
+)
+_NOT_AFTER = re.compile(
+    r"^\s*-?(?:warm-?up|×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)",
+    re.I,
+)
 _SETTING_OF = {"lr": "optimizer.lr", "loss_scale": "amp.init_scale"}
 
 
-def read_curves(text: str, line: int, run: Run, context: str = "", last: Mention | None = None) -> tuple[list[AnyClaim], Mention | None]:
+def read_curves(
+    text: str, line: int, run: Run, context: str = "", last: Mention | None = None
+) -> tuple[list[AnyClaim], Mention | None]:
     """The claims of a sentence about curves, and the curve it was last about (for "it" in the next one)."""
     subjects = mentions(text, run)
     if not subjects and last is not None and re.match(r"\W*(?:it|this|that|they)\b", text, re.I):
@@ -100,7 +125,12 @@ def _subject_of(text: str, number: Quantity, subjects: Sequence[Mention], run: R
 
 def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
     between = text[subject.end : number.start] if subject.end <= number.start else text[: number.start]
-    if _REASON.search(between) or _NOT_A_VALUE.search(between) or _NOT_AFTER.match(text[number.end :]) or number.unit in ("×", "x"):
+    if (
+        _REASON.search(between)
+        or _NOT_A_VALUE.search(between)
+        or _NOT_AFTER.match(text[number.end :])
+        or number.unit in ("×", "x")
+    ):
         return True
     if re.search(r"\b(?:not|instead of|rather than)\W*$", text[: number.start], re.I):
         return True
@@ -126,7 +156,9 @@ def _paired(text: str, numbers: Sequence[Quantity], index: int, spots: Sequence[
     return index + 1 if _PAIR.match(re.sub(r"\s+", " ", between).strip() + " ") else None
 
 
-def _spot_of(text: str, number: Quantity, numbers: Sequence[Quantity], spots: Sequence[Position], subjects: Sequence[Mention]) -> Position | None:
+def _spot_of(
+    text: str, number: Quantity, numbers: Sequence[Quantity], spots: Sequence[Position], subjects: Sequence[Mention]
+) -> Position | None:
     """The position that belongs to a number: right after it, else right before, else the only one of the sentence."""
     later = [n.start for n in numbers if n.start > number.end]
     limit = min(later, default=len(text))
@@ -136,7 +168,9 @@ def _spot_of(text: str, number: Quantity, numbers: Sequence[Quantity], spots: Se
     earlier = [n.end for n in numbers if n.end < number.start]
     floor = max(earlier, default=0)
     before = [s for s in spots if floor <= s.start and s.end <= number.start]
-    before = [s for s in before if not (earlier and s.start - floor < number.start - s.end)]  # it belongs to the number before
+    before = [
+        s for s in before if not (earlier and s.start - floor < number.start - s.end)
+    ]  # it belongs to the number before
     if before and not re.search(r"\b(?:after|over|for|in)\s*(?:the first\s*)?$", text[: before[-1].start], re.I):
         return before[-1]
     tail = [s for s in spots if s.start > number.end]
@@ -167,7 +201,16 @@ def _moment(text: str, number: Quantity, numbers: Sequence[Quantity], subject: M
     return None
 
 
-def _value(text: str, line: int, subject: Mention, numbers: Sequence[Quantity], index: int, spots: Sequence[Position], subjects: Sequence[Mention], future: bool) -> AnyClaim:
+def _value(
+    text: str,
+    line: int,
+    subject: Mention,
+    numbers: Sequence[Quantity],
+    index: int,
+    spots: Sequence[Position],
+    subjects: Sequence[Mention],
+    future: bool,
+) -> AnyClaim:
     number = numbers[index]
     spot = _spot_of(text, number, numbers, spots, subjects)
     if future:
@@ -183,22 +226,38 @@ def _value(text: str, line: int, subject: Mention, numbers: Sequence[Quantity], 
     return _one(text, line, subject, number, spot, moment)
 
 
-def _from_to(text: str, line: int, subject: Mention, a: Quantity, b: Quantity, spots: Sequence[Position], subjects: Sequence[Mention]) -> Change:
+def _from_to(
+    text: str,
+    line: int,
+    subject: Mention,
+    a: Quantity,
+    b: Quantity,
+    spots: Sequence[Position],
+    subjects: Sequence[Mention],
+) -> Change:
     both = (a, b)
     first, second = _spot_of(text, a, both, spots, subjects), _spot_of(text, b, both, spots, subjects)
     if second is not None and first is not None and second.start == first.start:
         second = None
     begins = "first" if re.search(r"at the (?:start|beginning)", text[a.end : b.start], re.I) else "somewhere"
     tail = text[b.end : b.end + 24]
-    ends: Moment = "best" if re.search(r"best", tail, re.I) else "last" if re.search(r"(?:at|by) (?:the |its )?end|over the run", tail, re.I) else "somewhere"
+    ends: Moment = (
+        "best"
+        if re.search(r"best", tail, re.I)
+        else "last"
+        if re.search(r"(?:at|by) (?:the |its )?end|over the run", tail, re.I)
+        else "somewhere"
+    )
     start = _one(text, line, subject, a, first, "at" if first else begins)  # type: ignore[arg-type]
     return Change(
         text=text, line=line, subject=subject.series, start=start, end=_one(text, line, subject, b, second, "at" if second and ends == "somewhere" else ends),
     )  # fmt: skip
 
 
-def _extremes(text: str, line: int, subjects: Sequence[Mention], numbers: Sequence[Quantity], spots: Sequence[Position]) -> list[AnyClaim]:
-    """"The best PSNR is at step 1440", "val loss is lowest at epoch 5": a position without a value."""
+def _extremes(
+    text: str, line: int, subjects: Sequence[Mention], numbers: Sequence[Quantity], spots: Sequence[Position]
+) -> list[AnyClaim]:
+    """ "The best PSNR is at step 1440", "val loss is lowest at epoch 5": a position without a value."""
     out: list[AnyClaim] = []
     for subject in (s for s in subjects if s.series):
         after = next((s for s in spots if s.start >= subject.end), None)
@@ -206,12 +265,20 @@ def _extremes(text: str, line: int, subjects: Sequence[Mention], numbers: Sequen
             continue
         words = f"{text[max(0, subject.start - 12) : subject.start]} {text[subject.end : after.start]}"
         found = next((moment for moment, pattern in _EXTREME if pattern.search(words)), None)
-        if found is not None and len(words) < 60 and re.search(r"\b(?:at|around|near|in|by)\s*(?:about|around)?\s*$", text[: after.start], re.I):
-            out.append(Extreme(text=text, line=line, subject=subject.series, moment=found, at=after.at, clock=after.clock))  # type: ignore[arg-type]
+        if (
+            found is not None
+            and len(words) < 60
+            and re.search(r"\b(?:at|around|near|in|by)\s*(?:about|around)?\s*$", text[: after.start], re.I)
+        ):
+            out.append(
+                Extreme(text=text, line=line, subject=subject.series, moment=found, at=after.at, clock=after.clock)
+            )  # type: ignore[arg-type]
     return out
 
 
-def _moves(text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Position], claims: Sequence[AnyClaim]) -> list[AnyClaim]:
+def _moves(
+    text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Position], claims: Sequence[AnyClaim]
+) -> list[AnyClaim]:
     """Which way a curve goes, where the sentence says so: the verb must follow the curve closely."""
     out: list[AnyClaim] = []
     for at, subject in enumerate(subjects):
@@ -225,16 +292,22 @@ def _moves(text: str, line: int, subjects: Sequence[Mention], spots: Sequence[Po
             continue
         direction: Direction = "worse" if turn else found[0] if found else "flat"
         change = _change(text, line, subject, direction, subject.end, words, spots)
-        if change is not None and not (change.since is None and any(isinstance(c, Change) and c.subject == subject.series for c in claims)):
+        if change is not None and not (
+            change.since is None and any(isinstance(c, Change) and c.subject == subject.series for c in claims)
+        ):
             out.append(change)
     return out
 
 
-def _change(text: str, line: int, subject: Mention, direction: Direction, offset: int, words: str, spots: Sequence[Position]) -> Change | None:
+def _change(
+    text: str, line: int, subject: Mention, direction: Direction, offset: int, words: str, spots: Sequence[Position]
+) -> Change | None:
     inside = [s for s in spots if offset <= s.start <= offset + len(words)]
     ahead = [s for s in spots if s.end <= subject.start and re.match(r"\s*\+|\s*onwards?", text[s.end :])]
     if ahead and not inside:
-        return Change(text=text, line=line, subject=subject.series, direction=direction, since=ahead[-1].at, clock=ahead[-1].clock)
+        return Change(
+            text=text, line=line, subject=subject.series, direction=direction, since=ahead[-1].at, clock=ahead[-1].clock
+        )
     onset = _ONSET.search(words)
     since = inside[0] if inside and onset and onset.start() < inside[0].start - offset else None
     if inside and since is None and not re.search(r"\bby\b", words):

@@ -12,12 +12,23 @@ from wheeltapper.review.record import Record
 
 _VALUE = rf"(?P<value>[-+]?(?:{NUMBER})[kK]?(?![\w.]*\w|-\w)|\d+-[a-z]+|true|false|none|null|on|off|'[^']{{1,40}}'|\"[^\"]{{1,40}}\"|[A-Za-z][\w.-]{{2,30}})"
 _WORD = re.compile(r"(?<![\w.-])(?:--)?[A-Za-z_][\w.-]*")
-_KEY = re.compile(rf"(?P<key>(?:--)?[A-Za-z_][\w.-]*)`{{0,2}}\s*(?:(?P<sign>[:=])|(?:is|was|of|at|stays at)?\b|\()\s*`?{_VALUE}", re.I)
+_KEY = re.compile(
+    rf"(?P<key>(?:--)?[A-Za-z_][\w.-]*)`{{0,2}}\s*(?:(?P<sign>[:=])|(?:is|was|of|at|stays at)?\b|\()\s*`?{_VALUE}", re.I
+)
 _CODED = re.compile(r"`(?P<key>(?:--)?[A-Za-z_][\w.-]*)`")
-_CHANGE = re.compile(r"\b(?:set|increase|decrease|raise|lower|reduce|change|enable|disable|add|switch|use|cut|double|halve|tune|adjust)\b", re.I)
+_CHANGE = re.compile(
+    r"\b(?:set|increase|decrease|raise|lower|reduce|change|enable|disable|add|switch|use|cut|double|halve|tune|adjust)\b",
+    re.I,
+)
 _TO = re.compile(rf"\bto\s+`?{_VALUE}", re.I)
-_MISSING = re.compile(r"\b(?:not a key|does(?:n't| not) exist|no such key|mis-?spel(?:t|led)|unknown key|not a (?:valid )?(?:option|setting))\b", re.I)
-_ARROW = re.compile(rf"\b(?:lower|reduced?|higher|smaller|increase)\b[^:]{{0,12}}\b(?:learning rate|lr)\b[^:]{{0,12}}:\s*(?P<old>{NUMBER})\s*(?:→|->)\s*(?P<new>{NUMBER})", re.I)
+_MISSING = re.compile(
+    r"\b(?:not a key|does(?:n't| not) exist|no such key|mis-?spel(?:t|led)|unknown key|not a (?:valid )?(?:option|setting))\b",
+    re.I,
+)
+_ARROW = re.compile(
+    rf"\b(?:lower|reduced?|higher|smaller|increase)\b[^:]{{0,12}}\b(?:learning rate|lr)\b[^:]{{0,12}}:\s*(?P<old>{NUMBER})\s*(?:→|->)\s*(?P<new>{NUMBER})",
+    re.I,
+)
 _FILE = re.compile(r"\.(?:pth?|ckpt|safetensors|ya?ml|json|py|sh|log|txt|md|csv)$", re.I)
 
 # Words of the field, the knobs they may mean, and where their number stands.
@@ -66,7 +77,7 @@ def read_settings(text: str, line: int, record: Record, general: bool = False) -
 
 
 def _arrows(text: str, line: int, general: bool) -> Iterator[AnyClaim]:
-    """"Lower learning rate: 1e-4 → 5e-5": a change that is proposed."""
+    """ "Lower learning rate: 1e-4 → 5e-5": a change that is proposed."""
     match = _ARROW.search(text)
     if match is not None and not general:
         yield Edit(text=text, line=line, name="optimizer.lr", old=number_of(match["old"]), new=number_of(match["new"]))
@@ -95,7 +106,9 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
             continue
         plain_word = not re.search(r"[_=:]", match.group(0))
         value = _scalar(match["value"])
-        if (plain_word and (isinstance(value, str) or key.lower() in _COMMON)) or (isinstance(value, str) and not match["sign"] and value.lower() in _LITTLE):
+        if (plain_word and (isinstance(value, str) or key.lower() in _COMMON)) or (
+            isinstance(value, str) and not match["sign"] and value.lower() in _LITTLE
+        ):
             continue
         seen.add(key)
         if proposed and not match["sign"] and to is not None:
@@ -104,8 +117,57 @@ def _keys(text: str, line: int, record: Record, proposed: bool) -> Iterator[AnyC
             yield Setting(text=text, line=line, name=key, value=value, slack=_slack(match["value"]))
 
 
-_COMMON = {"rate", "size", "weight", "weights", "start", "width", "depth", "features", "data", "model", "task", "loss", "epochs", "scale", "name", "type", "batch", "seed", "steps", "lr", "scheduler", "sched", "optimizer", "momentum", "dropout"}
-_LITTLE = {"the", "and", "was", "with", "for", "has", "but", "are", "not", "too", "from", "after", "which", "while", "so", "very", "only", "constant", "its", "that", "set", "used"}
+_COMMON = {
+    "rate",
+    "size",
+    "weight",
+    "weights",
+    "start",
+    "width",
+    "depth",
+    "features",
+    "data",
+    "model",
+    "task",
+    "loss",
+    "epochs",
+    "scale",
+    "name",
+    "type",
+    "batch",
+    "seed",
+    "steps",
+    "lr",
+    "scheduler",
+    "sched",
+    "optimizer",
+    "momentum",
+    "dropout",
+}
+_LITTLE = {
+    "the",
+    "and",
+    "was",
+    "with",
+    "for",
+    "has",
+    "but",
+    "are",
+    "not",
+    "too",
+    "from",
+    "after",
+    "which",
+    "while",
+    "so",
+    "very",
+    "only",
+    "constant",
+    "its",
+    "that",
+    "set",
+    "used",
+}
 
 
 def _scalar(raw: str) -> Any:
@@ -131,14 +193,15 @@ def _slack(raw: str) -> float:
 
 def _phrases(text: str, line: int, record: Record, named: set[str]) -> Iterator[AnyClaim]:
     for pattern, knobs in _PHRASES:
-        match = re.search(rf"(?<![\w`.-]){pattern}\W{{0,3}}(?:is |was |=\s*)?\W{{0,2}}(?P<n>{NUMBER})(?![\w]|\s*[-–→%])", text, re.I)
+        match = re.search(
+            rf"(?<![\w`.-]){pattern}\W{{0,3}}(?:is |was |=\s*)?\W{{0,2}}(?P<n>{NUMBER})(?![\w]|\s*[-–→%])", text, re.I
+        )
         if match is not None and not named & set(knobs):
             yield from _as_setting(text, line, record, knobs, match["n"])
     for pattern, knobs in _BEFORE:
         match = re.search(pattern, text, re.I)
         if match is not None:
             yield from _as_setting(text, line, record, knobs, match["n"])
-
 
     if not record.run.find("lr"):  # else it is read as a curve
         match = re.search(rf"\blearning rates?(?: is| are| of)?\W{{0,3}}(?P<n>{NUMBER})", text, re.I)

@@ -15,11 +15,17 @@ _NO_NAN = re.compile(r"\bno (?:\w+ )?NaN|without NaN", re.I)
 _FINISHED = re.compile(r"\b(?:finished|ran|trained|training ran|completed)\b", re.I)
 _STOPPED = re.compile(r"\b(?:stop(?:s|ped)|record ends|cut off|interrupted|killed)\b", re.I)
 _GOING_ON = re.compile(r"\bstop (?:the )?current training\b", re.I)
-_HEALTHY = re.compile(r"\b(?:nothing is (?:wrong|broken)|(?:run|training)\b[^.;]{0,20}\b(?:looks |is )?(?:healthy|fine|sound|working correctly)|^\W*healthy\b|training works fine|well-structured|everything is fine)", re.I)
+_HEALTHY = re.compile(
+    r"\b(?:nothing is (?:wrong|broken)|(?:run|training)\b[^.;]{0,20}\b(?:looks |is )?(?:healthy|fine|sound|working correctly)|^\W*healthy\b|training works fine|well-structured|everything is fine)",
+    re.I,
+)
 _DIVERGED = re.compile(r"\b(?:run|training|model) (?:has )?diverged\b", re.I)
 _NO_WARNINGS = re.compile(r"\bno errors or warnings\b", re.I)
 _PATH = re.compile(r"(?P<path>[\w./~:-]*?[\w-]+\.(?:pth?|ckpt|safetensors|h5|keras))\b|`(?P<folder>checkpoint-\d+)`")
-_NAMED = re.compile(rf"(?:checkpoint|model) (?:of|at|from) (?:step|iteration|epoch) (?P<a>{NUMBER})|(?:step|iteration|iter|epoch)\s+(?P<b>{NUMBER}) checkpoint|\b(?P<c>{NUMBER})(?P<k>[kK])? checkpoint", re.I)
+_NAMED = re.compile(
+    rf"(?:checkpoint|model) (?:of|at|from) (?:step|iteration|epoch) (?P<a>{NUMBER})|(?:step|iteration|iter|epoch)\s+(?P<b>{NUMBER}) checkpoint|\b(?P<c>{NUMBER})(?P<k>[kK])? checkpoint",
+    re.I,
+)
 _RESUME = re.compile(r"\b(?:resume|resuming|continue|go on|restart|restore)\b", re.I)
 _SPEED = (
     ("samples/s", re.compile(r"\b(?:images?|samples?|img)\s*(?:/|per )\s*s(?:ec(?:ond)?)?\b", re.I)),
@@ -27,7 +33,9 @@ _SPEED = (
     ("s/epoch", re.compile(r"\bs(?:ec(?:onds?)?)? (?:per|an|/) ?epoch\b", re.I)),
 )
 _SUM = re.compile(rf"(?P<expression>(?:[\d.,()\s*/+×x·^-]|sqrt|ln|log){{3,60}}?)=\s*(?P<value>{NUMBER})")
-_REMAINING = re.compile(rf"~?(?P<total>{NUMBER})\s*min\w* total[^.]{{0,20}}?(?P<left>{NUMBER}) (?:more )?min\w* remaining", re.I)
+_REMAINING = re.compile(
+    rf"~?(?P<total>{NUMBER})\s*min\w* total[^.]{{0,20}}?(?P<left>{NUMBER}) (?:more )?min\w* remaining", re.I
+)
 
 
 def read_states(text: str, line: int, run: Run) -> list[AnyClaim]:
@@ -46,8 +54,14 @@ def _spot(text: str) -> Position | None:
 def _nan(text: str, line: int, run: Run) -> Iterator[AnyClaim]:
     if _NO_NAN.search(text):
         yield State(text=text, line=line, state="all-finite")
-    elif (match := _NAN.search(text)) and not re.search(r"before (?:the )?$|\bor\b|\bcome from\b|\bfrom float", text[: match.start()] + text[match.end() : match.end() + 14], re.I):
-        named = [m for m in mentions(text, run) if m.quantity == "loss"] or [Mention(0, 0, "loss", tuple(s.name for s in run.find("loss")))]
+    elif (match := _NAN.search(text)) and not re.search(
+        r"before (?:the )?$|\bor\b|\bcome from\b|\bfrom float",
+        text[: match.start()] + text[match.end() : match.end() + 14],
+        re.I,
+    ):
+        named = [m for m in mentions(text, run) if m.quantity == "loss"] or [
+            Mention(0, 0, "loss", tuple(s.name for s in run.find("loss")))
+        ]
         near = re.search(r"NaN[^.;]{0,30}", text, re.I)
         spot = _spot(near.group()) if near else None
         yield State(
@@ -101,7 +115,9 @@ def _checkpoints(text: str, line: int) -> Iterator[AnyClaim]:
 def _speeds(text: str, line: int) -> Iterator[AnyClaim]:
     for unit, pattern in _SPEED:
         match = pattern.search(text)
-        numbers = [q for q in quantities(text) if match is not None and q.end <= match.start() and match.start() - q.end < 4]
+        numbers = [
+            q for q in quantities(text) if match is not None and q.end <= match.start() and match.start() - q.end < 4
+        ]
         if match is not None and numbers:
             yield Speed(text=text, line=line, low=numbers[-1].low, high=numbers[-1].high, unit=unit)  # type: ignore[arg-type]
 
@@ -111,7 +127,15 @@ def _sums(text: str, line: int) -> Iterator[AnyClaim]:
         expression = match["expression"].strip().lstrip("~(:,. ")
         if re.search(r"\d\s*[*/+×x·^]\s*[\d(s]|(?:sqrt|ln|log)\s*\(", expression):
             found = quantities(match["value"])
-            yield Sum(text=text, line=line, expression=expression, value=number_of(match["value"]), slack=found[0].slack if found else 0.0)
+            yield Sum(
+                text=text,
+                line=line,
+                expression=expression,
+                value=number_of(match["value"]),
+                slack=found[0].slack if found else 0.0,
+            )
     rest = _REMAINING.search(text)
     if rest is not None:
-        yield Sum(text=text, line=line, expression=f"min({rest['total']}, {rest['left']})", value=number_of(rest["left"]))
+        yield Sum(
+            text=text, line=line, expression=f"min({rest['total']}, {rest['left']})", value=number_of(rest["left"])
+        )

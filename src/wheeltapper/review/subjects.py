@@ -16,7 +16,16 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "accuracy": ("accuracy", "acc", "top-1", "top1", "knn accuracy"),
     "lr": ("learning rate", "learning_rate", "lr", "the rate"),
     "grad_norm": ("gradient norm", "gradient norms", "grad norm", "grad_norm", "gnorm", "norm of the gradients"),
-    "loss_scale": ("loss scale", "scale factor", "gradient scaler", "scaler", "scale_g", "the scale", "scale values", "scale_g values"),
+    "loss_scale": (
+        "loss scale",
+        "scale factor",
+        "gradient scaler",
+        "scaler",
+        "scale_g",
+        "the scale",
+        "scale values",
+        "scale_g values",
+    ),
     "memory": ("memory", "memory use"),
     "throughput": ("throughput", "it/s"),
     "duration": ("an iteration takes", "a step takes", "step time", "iteration time"),
@@ -31,8 +40,36 @@ _SPLIT_WORDS = {
     "val": r"(?:val(?:id(?:ation)?)?|eval(?:uation)?|dev|held-out)\b",
     "test": r"test\b",
 }
-_TOO_COMMON = frozenset({"score", "error", "time", "size", "data", "step", "data time", "reward", "return", "train", "val", "its", "it", "it s", "l1", "l2", "ce", "d", "g", "map", "par", "rate", "cost"})
-_SPLIT_NAMED = re.compile(r"(?:train|val|eval|test|dev)", re.I)  # the split is read beside the quantity, not as part of its name
+_TOO_COMMON = frozenset(
+    {
+        "score",
+        "error",
+        "time",
+        "size",
+        "data",
+        "step",
+        "data time",
+        "reward",
+        "return",
+        "train",
+        "val",
+        "its",
+        "it",
+        "it s",
+        "l1",
+        "l2",
+        "ce",
+        "d",
+        "g",
+        "map",
+        "par",
+        "rate",
+        "cost",
+    }
+)
+_SPLIT_NAMED = re.compile(
+    r"(?:train|val|eval|test|dev)", re.I
+)  # the split is read beside the quantity, not as part of its name
 _AVERAGED = re.compile(r"\b(?:ema|averaged?|average of the weights|moving average)\b", re.I)
 _NOT_AVERAGED = re.compile(r"\b(?:raw|live|regular|own)\b", re.I)
 _NEAR = 28  # letters before a quantity in which its split is named
@@ -54,7 +91,10 @@ class Mention:
 def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     out = []
     for quantity in QUANTITIES:
-        words = {*(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 2), *_WORDS.get(quantity.name, ())}
+        words = {
+            *(alias.replace("_", " ") for alias in quantity.aliases if len(alias) > 2),
+            *_WORDS.get(quantity.name, ()),
+        }
         out += [(phrase, quantity.name) for phrase in words - _TOO_COMMON if not _SPLIT_NAMED.match(phrase)]
     out.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![\w/]){re.escape(phrase)}(?![\w])", re.I), name) for phrase, name in out)
@@ -92,10 +132,24 @@ def _taken(out: Iterable[Mention], start: int, end: int) -> bool:
 def _meant(text: str, start: int, end: int, quantity: str, run: Run) -> Mention:
     """The curves of a quantity that fit the split and the average named beside it."""
     near = text[max(0, start - _NEAR) : start]
-    split = next((name for name, pattern in _SPLIT_WORDS.items() if re.search(rf"\b{pattern}[\s_/]*(?:set\s*)?(?:\w+\s)?$", near, re.I)), None)
+    split = next(
+        (
+            name
+            for name, pattern in _SPLIT_WORDS.items()
+            if re.search(rf"\b{pattern}[\s_/]*(?:set\s*)?(?:\w+\s)?$", near, re.I)
+        ),
+        None,
+    )
     after = text[end : end + _NEAR]
     if split is None:
-        split = next((name for name, pattern in _SPLIT_WORDS.items() if re.match(rf"\s*(?:on|of|over|in)?\s*(?:the\s)?{pattern}", after, re.I)), None)
+        split = next(
+            (
+                name
+                for name, pattern in _SPLIT_WORDS.items()
+                if re.match(rf"\s*(?:on|of|over|in)?\s*(?:the\s)?{pattern}", after, re.I)
+            ),
+            None,
+        )
     known = [s for s in run.series.values() if s.quantity == quantity]
     if split is not None:
         known = [s for s in known if s.split == split]
