@@ -42,7 +42,7 @@ from wheeltapper.review.model import (
     Value,
 )
 from wheeltapper.review.quantities import quantities
-from wheeltapper.review.read_blocks import blocks_of, comments_of, read_block
+from wheeltapper.review.read_blocks import blocks_of, read_block, remarks_of
 from wheeltapper.review.read_causes import read_causes
 from wheeltapper.review.read_curves import GENERAL, read_curves
 from wheeltapper.review.read_settings import read_settings
@@ -92,11 +92,12 @@ def review_text(text: str, record: Record, document: str = "") -> Review:
         if not claims:
             _leave(passage, answers, unread)
     for block in blocks_of(parts):
-        claims = read_block(block, record)
+        read = guarded(lambda b=block: read_block(b, record), seconds=SECONDS)  # type: ignore[misc]
+        claims = [] if isinstance(read, Failure) else read
         claims += [c for p in block for c in read_states(p.text, p.line, record.run) if isinstance(c, Checkpoint)]
         answers += [_answered(claim, record) for claim in claims]
-        for remark in comments_of(block):
-            answers += [_answered(claim, record) for claim in _remark(remark, record)]
+        for section, remark in remarks_of(block):
+            answers += [_answered(claim, record) for claim in _remark(section, remark, record)]
     answers.sort(key=lambda a: a.claim.line)
     return Review(document, record.run.name, tuple(_once(answers)), tuple(sorted(unread, key=lambda u: u.line)))
 
@@ -125,14 +126,14 @@ def _read(passage: Passage, record: Record, last: Mention | None) -> tuple[list[
     curves, last = read_curves(plain, line, record.run, context, last)
     if passage.kind == "heading":
         return read_causes(plain, line), last
-    claims: list[AnyClaim] = [*curves, *read_states(plain, line, record.run), *read_causes(plain, line)]
+    above = re.sub(r"\*\*|__", "", " ".join(passage.heading.split(" / ")[-2:]))
+    claims: list[AnyClaim] = [*curves, *read_states(plain, line, record.run), *read_causes(plain, line, above)]
     claims += read_settings(plain, line, record, bool(GENERAL.search(context)))
     return claims, last
 
 
-def _remark(passage: Passage, record: Record) -> list[AnyClaim]:
+def _remark(section: str, passage: Passage, record: Record) -> list[AnyClaim]:
     """A remark in a block: causes, sums and positions it names; the key of its line stands before it."""
-    section = _section_of(passage)
     claims = read_causes(passage.text, passage.line, section)
     claims += [c for c in read_states(passage.text, passage.line, record.run) if isinstance(c, Sum)]
     claims += [
@@ -141,16 +142,6 @@ def _remark(passage: Passage, record: Record) -> list[AnyClaim]:
         if isinstance(c, Setting) and c.name in ("batch.effective", "workers-per-gpu")
     ]
     return claims
-
-
-def _section_of(passage: Passage) -> str:
-    key = passage.text.split(":")[0].strip()
-    return (
-        "dynamic_loss_scheduling"
-        if key in ("momentum", "adaptation_rate", "max_weight", "enabled")
-        and re.search("dynamic", passage.heading + passage.before + " dynamic", re.I)
-        else ""
-    )
 
 
 def _answered(claim: AnyClaim, record: Record) -> Answer:

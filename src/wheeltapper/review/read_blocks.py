@@ -50,15 +50,22 @@ def blocks_of(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
             yield list(lines)
 
 
-def comments_of(lines: Sequence[Passage]) -> list[Passage]:
-    """The remarks of a block as sentences, each with the key of its line before it."""
+def remarks_of(lines: Sequence[Passage]) -> list[tuple[str, Passage]]:
+    """The remarks of a block as sentences, each with the key of its line before it, and the section that key stands in."""
     out = []
+    above: list[tuple[int, str]] = []  # indents and keys of the sections that are open
     for p in lines:
-        match = _COMMENT.search(p.text)
+        indent = len(p.text) - len(p.text.lstrip())
+        match, key = _COMMENT.search(p.text), _KEY_LINE.match(p.text)
+        if key:
+            above = [one for one in above if one[0] < indent]
         if match and match["text"].strip():
             code = p.text[: match.start()].strip()
             words = f"{code}: {match['text'].strip()}" if code else match["text"].strip()
-            out.append(Passage(p.line, words, "prose", p.heading, p.block, p.language, p.before))
+            section = ".".join(name for _, name in above)
+            out.append((section, Passage(p.line, words, "prose", p.heading, p.block, p.language, p.before)))
+        if key:
+            above.append((indent, key.group().strip(" :=\"'{-")))
     return out
 
 

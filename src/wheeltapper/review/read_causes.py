@@ -48,7 +48,7 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"only updated on rank 0|updated (?:by|on) one (?:process|rank)", "average-on-one-rank"),
     _phrase(r"EMA model was used for validation|validat\w+ us(?:es|ing) (?:the )?(?:broken )?EMA", "ema-is-evaluated", "ema"),
     # loss, batch, clipping
-    _phrase(r"(?:dynamic[ _]loss\w*|adaptation[ _]rate|max_weight|high momentum \(0\.95\)|scheduler sluggish)[^;]{0,90}(?:instab\w+|sluggish|too (?:high|slow|conservative)|delayed|unstable)", "loss-weights-shift loss-weight-runaway"),
+    _phrase(r"(?:dynamic[ _]loss\w*|loss[ _]weight\w*|adaptation[ _]rate)[^;]{0,120}(?:instab\w+|sluggish|too (?:high|slow|conservative)|delayed|unstable)", "loss-weights-shift loss-weight-runaway"),
     _phrase(r"gradient(?:s)? explo\w+|exploding gradients|prevent gradient explosion", "clip-as-cure high-loss-scale"),
     _phrase(r"(?:gentler|harder|smaller|tighter)\W+(?:gradient )?clipping", "clip-as-cure"),
     _phrase(r"(?:aggressive|tight|too (?:strong|hard|small|low))[^.;]{0,20}clipping|clipping\b[^.;]{0,30}(?:too (?:strong|hard|small|low|aggressive)|aggressive)", "clip-too-small", "clipping"),
@@ -77,11 +77,12 @@ _DENIED = re.compile(
 
 
 def read_causes(text: str, line: int, context: str = "") -> list[AnyClaim]:
-    """One claim for each cause that is named; `context` is what the sentence hangs on (the section of a key)."""
+    """One claim for each cause that is named; `context` is what the sentence hangs on (the section of a key, a heading): a
+    phrase may begin in it, and must reach into the sentence."""
     out: list[AnyClaim] = []
     whole = f"{context}: {text}" if context else text
     for phrase in PHRASES:
-        match = phrase.pattern.search(whole)
+        match = next((m for m in phrase.pattern.finditer(whole) if m.end() > len(whole) - len(text)), None)
         if match is None or _DENIED.search(whole[: match.start()]) or re.search(r"\bnothing\b", match.group(), re.I):
             continue
         out.append(Blame(text=text, line=line, causes=phrase.causes, needs=phrase.needs))
