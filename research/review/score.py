@@ -131,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cases", "ward"))
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--part", default="seen", choices=("seen", "sealed", "fresh", "last"))
+    parser.add_argument("--part", default="seen", choices=("seen", "sealed", "fresh", "last", "final"))
     parser.add_argument("--show", action="count", default=0, help="print what went wrong; twice: everything")
     args = parser.parse_args()
     if args.what == "ward":
