@@ -188,6 +188,13 @@ def _clipping(record: Record) -> Denial | None:
     return f"nothing is clipped: `{off[0].dotted}` is {off[0].value}", (place_of(off[0]),)
 
 
+def _dropout(record: Record) -> Denial | None:
+    share = record.knobs.value("augment.dropout")
+    if share is None or share:
+        return None
+    return "there is no dropout: it is 0", _told(record, "augment.dropout")
+
+
 def _cosine(record: Record) -> Denial | None:
     name = record.knobs.value("schedule.name")
     if not isinstance(name, str) or "cos" in name.lower():
@@ -224,6 +231,7 @@ NEEDS: dict[str, Callable[[Record], Denial | None]] = {
     "ema": _ema,
     "cosine": _cosine,
     "clipping": _clipping,
+    "dropout": _dropout,
     "rate-falls": _rate_falls,
     "rate-reached": _rate_reached,
 }

@@ -179,6 +179,8 @@ def fit_value(claim: Value, series: Series, record: Record) -> Fit:
         )
     rule = _RULES.get(claim.moment, _somewhere)
     fit = rule(claim, series, at)
+    if fit.verdict == "contradicted" and claim.loose:
+        return Fit("undecided", f"{fit.why}; it is not plain that the number is a value of this curve", fit.places)
     if fit.verdict == "contradicted" and claim.several and _marked(claim, series):
         return Fit("undecided", f"{fit.why}; the number is one of this curve, at another moment", fit.places)
     return fit

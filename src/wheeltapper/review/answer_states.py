@@ -195,6 +195,10 @@ def _exists(claim: Checkpoint, record: Record) -> Answer:
     steps = {c.step for c in known}
     if claim.step in steps:
         return Answer(claim, "supported", f"a checkpoint of {claim.step:,.10g} was written")
+    if claim.path is not None and re.search(
+        r"\bin (?:the|this) (?:run|output|same)?\s*(?:folder|directory)\b", claim.text, re.I
+    ):
+        return Answer(claim, "contradicted", f"there is no {PurePath(claim.path).name} among the files of the run")
     return Answer(claim, "not-in-record", "the record holds no such checkpoint, and no word of one")
 
 

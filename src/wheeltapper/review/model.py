@@ -46,6 +46,7 @@ class Value(Claim, frozen=True, kw_only=True, tag="value"):
     percent: bool = False
     slack: float = 0.0  # what the digits written leave open
     setting: str | None = None  # the knob that the same words may mean
+    loose: bool = False  # no word ties the number to the curve: it may support, and does not contradict
     several: bool = False  # read from a sentence with several numbers, where the moment may belong to another of them
 
 

@@ -56,6 +56,7 @@ PHRASES: tuple[_Phrase, ...] = (
     _phrase(r"(?:zero[_ ]?grad|never zeroed|never cleared|gradients (?:pile|add) up)", "zero-grad-missing"),
     # data, objective, evaluation
     _phrase(r"overfit(?:s|ting)?|memori[sz]es", "overfitting over-confidence overfit-by-training-loss no-new-best"),
+    _phrase(r"dropout\b[^.;]{0,20}too (?:high|strong)|too much dropout", "dropout-too-high", "dropout"),
     _phrase(r"memory leak", "memory-leak"),
     _phrase(r"(?:bad|broken|corrupt) (?:batch|sample)\b", "nan-batch bad-data-from-step"),
     _phrase(r"data (?:is|are|was) corrupt|corrupt(?:ed)? data|bad shard", "bad-data-from-step"),

@@ -41,6 +41,11 @@ _ONSET = re.compile(
     r"\b(?:start(?:s|ed|ing)?|beg[iau]n(?:s|ning)?|after|since|from|past|bottoms? out|turns?|onwards?)\b", re.I
 )
 _BEGINS = re.compile(r"\b(?:start(?:s|ed)?|beg[iau]n(?:s|ning)?|bottoms? out|turns?)\b", re.I)
+# "improves up to step 600 and falls then": it is best there.
+_UNTIL = re.compile(
+    r"\bimprov\w+\b[^.;]{0,20}\b(?:until|up to|till)\b(?=[^.;]{0,40}\b(?:then|after|falls?|worse|degrad\w+|declin\w+))",
+    re.I,
+)
 _TURN = re.compile(r"\bbottoms? out\b", re.I)
 _PAIR = re.compile(
     r"^\W*(?:(?:at )?(?:the )?(?:start|beginning|first)\W*)?(?:down |up |back |and (?:then )?(?:falls|rises|drops|goes|ends) )?(?:to|→|->|–>|=>|⟶|by)\s*(?:about|around|only|just|below|above|~|≈)?\s*$",
@@ -60,6 +65,11 @@ GENERAL = re.compile(
     re.I,
 )
 _CONDITION = re.compile(r"^\W*(?:if|when|unless|should you)\b", re.I)
+# What may stand between a curve and its value: nothing much, or a word that says that it is the value.
+_TIED = re.compile(
+    r"^\W{0,4}$|^[^.;]{0,40}\b(?:is|was|are|were|of|bottoms at|sits at|stands at|lies at|measures|equals|about|only)\W*$|^\W*[:=]\W*$",
+    re.I,
+)
 _CONTRAST = re.compile(r"\b(?:while|but|whereas|against)\b.*", re.I)
 _REASON = re.compile(r"\b(?:because|since|due to|which is why|so that|close to chance)\b", re.I)
 _ADVISED = re.compile(
@@ -69,7 +79,7 @@ _ADVISED = re.compile(
 _DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
 # Words that make a number something else than a value of the curve named before it.
 _NOT_A_VALUE = re.compile(
-    r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line)\W{0,4}(?:is|was|of|at)?\s*$",
+    r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line|multiplied|divided|scaled|factor|halved|doubled|cut|reduced|stepped|switched|resumed|restarted)\W{0,4}(?:is|was|of|at|by)?\s*$",
     re.I,
 )
 _NOT_AFTER = re.compile(
@@ -94,10 +104,15 @@ def read_curves(
     future = bool(_FUTURE.search(f"{context} {text}"))
     claims: list[AnyClaim] = []
     used: set[int] = set()
+    passed: set[int] = set()  # numbers that are no values: neither are those that go on a list of them
     several = len(numbers) > 1
     for index, number in enumerate(numbers):
         subject = _subject_of(text, number, subjects, run)
-        if index in used or subject is None or not subject.series or _no_value(text, number, subject):
+        if index in used or subject is None or not subject.series:
+            continue
+        listed = index - 1 in passed and re.fullmatch(r"\W*(?:and|or)?\W*", text[numbers[index - 1].end : number.start])
+        if listed or _no_value(text, number, subject):
+            passed.add(index)
             continue
         pair = _paired(text, numbers, index, spots)
         if pair is not None and not future:
@@ -223,7 +238,10 @@ def _value(
     moment = _moment(text, number, numbers, subject)
     if moment is None:
         moment = "at" if spot is not None else "somewhere"
-    return _one(text, line, subject, number, spot, moment)
+    value = _one(text, line, subject, number, spot, moment)
+    earlier = max((n.end for n in numbers if n.end <= number.start), default=0)
+    between = text[max(subject.end, earlier) : number.start] if subject.end <= number.start else ""
+    return structs.replace(value, loose=True) if moment == "somewhere" and not _TIED.match(between) else value
 
 
 def _from_to(
@@ -285,6 +303,13 @@ def _moves(
         limit = subjects[at + 1].start if at + 1 < len(subjects) else len(text)
         words = re.split(r"\b(?:because|so that|which|while|but)\b|[;]", text[subject.end : limit])[0]
         if not subject.series or re.search(r"\b(?:not|never|no longer|only|n't)\b", words[:40]):
+            continue
+        peak = _UNTIL.search(words)
+        spot = next((s for s in spots if peak is not None and s.start >= subject.end + peak.start()), None)
+        if spot is not None:
+            out.append(
+                Extreme(text=text, line=line, subject=subject.series, moment="best", at=spot.at, clock=spot.clock)
+            )
             continue
         turn = _TURN.search(words)
         found = next(((d, m) for d, p in _DIRECTIONS if (m := p.search(words)) and m.start() < 45), None)

@@ -194,7 +194,9 @@ def _slack(raw: str) -> float:
 def _phrases(text: str, line: int, record: Record, named: set[str]) -> Iterator[AnyClaim]:
     for pattern, knobs in _PHRASES:
         match = re.search(
-            rf"(?<![\w`.-]){pattern}\W{{0,3}}(?:is |was |=\s*)?\W{{0,2}}(?P<n>{NUMBER})(?![\w]|\s*[-–→%])", text, re.I
+            rf"(?<![\w`.-]){pattern}\W{{0,3}}(?:is |was |of |=\s*)?\W{{0,2}}(?P<n>{NUMBER})(?![\w]|\s*[-–→%])",
+            text,
+            re.I,
         )
         if match is not None and not named & set(knobs):
             yield from _as_setting(text, line, record, knobs, match["n"])

@@ -97,7 +97,7 @@ def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
         }
         out += [(phrase, quantity.name) for phrase in words - _TOO_COMMON if not _SPLIT_NAMED.match(phrase)]
     out.sort(key=lambda pair: -len(pair[0]))
-    return tuple((re.compile(rf"(?<![\w/]){re.escape(phrase)}(?![\w])", re.I), name) for phrase, name in out)
+    return tuple((re.compile(rf"(?<![\w/.]){re.escape(phrase)}(?!\w|\.\w)", re.I), name) for phrase, name in out)
 
 
 def mentions(text: str, run: Run) -> list[Mention]:
