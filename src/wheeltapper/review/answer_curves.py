@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from wheeltapper.finding import Place
 from wheeltapper.reading.record import Floats
@@ -86,7 +87,7 @@ def _planned_scale(claim: Prediction, record: Record) -> Answer | None:
         return None
     set_to = record.knobs.value("amp.init_scale")
     first = float(set_to) if _is_number(set_to) else INIT_SCALE
-    if claim.low <= first <= claim.high or claim.low <= 1.0 <= claim.high:
+    if claim.low == claim.high or claim.low <= first <= claim.high or claim.low <= 1.0 <= claim.high:
         return None
     return Answer(
         claim, "contradicted",
@@ -330,6 +331,30 @@ def _somewhere(claim: Value, series: Series, at: float | None) -> Fit:
     )
 
 
+def _fit_reached(claim: Value, series: Series, at: float | None) -> Fit:
+    """At its best, or its highest: "reaches" is said of both, and of a level that a noisy curve passes."""
+    fits = [_fit_extreme(None)(claim, series, at), _fit_extreme(True)(claim, series, at)]
+    found = next((fit for fit in fits if fit.verdict == "supported"), None)
+    if found is not None or at is not None:
+        return found or fits[0]
+    low, high = float(series.values[_extreme(series, False)]), float(series.values[_extreme(series, True)])
+    passed = any(low <= claim.low * scale <= high for scale in _scales(claim, series))
+    return Fit("undecided", f"{fits[0].why}; it passes there", fits[0].places) if passed else fits[0]
+
+
+def _fit_level(claim: Value, series: Series, at: float | None) -> Fit:
+    """Where a curve stays: the middle of its second half, with its spread there."""
+    values = series.values[series.finite]
+    half = values[len(values) // 2 :] if at is None else series.values[series.finite & (series.at >= at)]
+    if not len(half):
+        return _fit_at(claim, series, at)
+    low, level, high = (float(q) for q in np.quantile(half, (0.1, 0.5, 0.9)))
+    told = f"{series.name} stays about {level:.5g} ({low:.5g} to {high:.5g}) in its second half"
+    wide = structs.replace(claim, slack=max(claim.slack, (high - low) / 2, 0.05 * abs(level)))
+    fits = within(level, wide, series) or within(float(half[-1]), claim, series)
+    return Fit("supported" if fits else "contradicted", told, (series.place(len(series) - 1),))
+
+
 _RULES: dict[str, Callable[[Value, Series, float | None], Fit]] = {
     "at": _fit_at,
     "last": _fit_end(True),
@@ -337,6 +362,8 @@ _RULES: dict[str, Callable[[Value, Series, float | None], Fit]] = {
     "highest": _fit_extreme(True),
     "lowest": _fit_extreme(False),
     "best": _fit_extreme(None),
+    "reached": _fit_reached,
+    "level": _fit_level,
     "never-above": _fit_bound(True),
     "never-below": _fit_bound(False),
 }

@@ -15,7 +15,9 @@ from wheeltapper.finding import Place
 
 Verdict = Literal["supported", "contradicted", "not-in-record", "undecided", "no-claim"]
 Direction = Literal["up", "down", "flat", "better", "worse"]
-Moment = Literal["at", "first", "last", "highest", "lowest", "best", "never-above", "never-below", "somewhere"]
+Moment = Literal[
+    "at", "first", "last", "highest", "lowest", "best", "reached", "level", "never-above", "never-below", "somewhere"
+]  # reached: at its best, or its highest; level: where it stays
 ClaimClock = Literal["step", "epoch"]
 
 MEANING: dict[Verdict, str] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import structs
 
 from wheeltapper.review.model import AnyClaim, Change, Direction, Extreme, Moment, Prediction, Value
 from wheeltapper.review.quantities import Position, Quantity, positions, quantities
-from wheeltapper.review.subjects import Mention, mentions, switched
+from wheeltapper.review.subjects import Mention, mentions, shares, switched
 from wheeltapper.run.model import Run
 
 _MOMENTS: tuple[tuple[Moment, re.Pattern[str]], ...] = (
@@ -19,11 +20,12 @@ _MOMENTS: tuple[tuple[Moment, re.Pattern[str]], ...] = (
     ("highest", re.compile(r"peak(?:s|ed)?\b|maximum|highest|max\b|spik(?:es|ed)|tops? out|jumps? to", re.I)),
     ("best", re.compile(r"\bbest\b", re.I)),
     ("last", re.compile(r"\bends?\b|ended|final(?:ly)?|at the end|by the end|the last|finish(?:es|ed) (?:at|with)|current(?:ly)?|afterwards", re.I)),
-    ("first", re.compile(r"\bstart(?:s|ed)? (?:at|with|from)|initial|at the start|at first|the first|in the beginning|begins? (?:at|with)", re.I)),
-    ("highest", re.compile(r"\breach(?:es|ed)?\b|gets? to|climbs? to|rises? to|up to", re.I)),
-    ("last", re.compile(r"(?:falls?|drops?|decays?|down|collapses?|goes) to|stays? (?:at|near|around)|stuck|flat at", re.I)),
+    ("first", re.compile(r"\bstart(?:s|ed)? (?:at|with|from)|initial|at the start|at first|the first|in the beginning|beg[ai]ns? (?:at|with)", re.I)),
+    ("reached", re.compile(r"\breach(?:es|ed)?\b|gets? to|climbs? to|rises? to|up to", re.I)),
+    ("last", re.compile(r"(?:falls?|drops?|decays?|down|collapses?|goes) to", re.I)),
+    ("level", re.compile(r"stays? (?:at|near|around)|stuck|flat at|sits? at", re.I)),
 )  # fmt: skip
-_EXTREME = (
+_EXTREME: tuple[tuple[Literal["best", "highest", "lowest"], re.Pattern[str]], ...] = (
     ("best", re.compile(r"\bbest\b", re.I)),
     ("lowest", re.compile(r"\b(?:lowest|minimum|minimal|bottoms? out|bottoms)\b", re.I)),
     ("highest", re.compile(r"\b(?:highest|maximum|peaks?|peaked|tops? out)\b", re.I)),
@@ -32,7 +34,7 @@ _UP = r"ris(?:es|ing|en|e)|rose|climb(?:s|ed|ing)?|grow(?:s|n|ing)?|grew|increas
 _DOWN = r"fall(?:s|ing|en)?|fell|drop(?:s|ped|ping)?|shrink(?:s|ing)?|shrank|decay(?:s|ed|ing)?|decreas(?:es|ed|ing|e)|collaps(?:es|ed)|declin(?:es|ed|ing|e)|anneal(?:s|ed)|goes down"
 _DIRECTIONS: tuple[tuple[Direction, re.Pattern[str]], ...] = (
     ("worse", re.compile(r"\b(?:(?:gets?|got|getting|becomes?) (?:\w+ )?worse|worsens?|worsening|degrad(?:es|ed|ing)|deteriorat\w+)\b", re.I)),
-    ("better", re.compile(r"\b(?:improv(?:es|ed|ing)|gets? better)\b", re.I)),
+    ("better", re.compile(r"\b(?:improv(?:es|ed|ing)(?! by)|gets? better)\b", re.I)),
     ("flat", re.compile(r"\b(?:(?:is|stays?|remains?|stayed|keeps?)\s+(?:\w+\s+)?(?:flat|constant|the same)|flat at)\b", re.I)),
     ("up", re.compile(rf"\b(?:{_UP})\b", re.I)),
     ("down", re.compile(rf"\b(?:{_DOWN})\b", re.I)),
@@ -70,6 +72,7 @@ _TIED = re.compile(
     r"^\W{0,4}$|^[^.;]{0,40}\b(?:is|was|are|were|of|bottoms at|sits at|stands at|lies at|measures|equals|about|only)\W*$|^\W*[:=]\W*$",
     re.I,
 )
+_OTHER_SPLIT = re.compile(r"\s*(?:in|on|for)\s+(?:the )?(?:train|valid|held|test)", re.I)
 _CONTRAST = re.compile(r"\b(?:while|but|whereas|against)\b.*", re.I)
 _REASON = re.compile(r"\b(?:because|since|due to|which is why|so that|close to chance)\b", re.I)
 _ADVISED = re.compile(
@@ -79,13 +82,14 @@ _ADVISED = re.compile(
 _DIFFERENCE = re.compile(r"\b(?:decline|loss|drop|fall|decrease|gain|rise|increase|improvement) of\s*$", re.I)
 # Words that make a number something else than a value of the curve named before it.
 _NOT_A_VALUE = re.compile(
-    r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line|multiplied|divided|scaled|factor|halved|doubled|cut|reduced|stepped|switched|resumed|restarted)\W{0,4}(?:is|was|of|at|by)?\s*$",
+    r"(?:decay|batch|ln|log|classes?|horizon|\bof\b (?:its|the) (?:run|time)|every|T_max|t_max|milestones?|gamma|momentum|line|error|multiplied|divided|scaled|factor|halved|doubled|cut|reduced|stepped|switched|resumed|restarted)\W{0,4}(?:is|was|of|at|by)?\s*$",
     re.I,
 )
 _NOT_AFTER = re.compile(
-    r"^\s*-?(?:warm-?up|×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)",
+    r"^\s*-?(?:warm-?up|rows|points|worse|better|lower|higher|scatters|×|x\b|times|classes|samples|images|workers|values?|of \d|per\b|gpus?|epochs?|steps?|iterations?|evaluations|batches|layers|more)",
     re.I,
 )
+MOST_NUMBERS = 6  # in a sentence: with more it is not plain which belongs to what
 _SETTING_OF = {"lr": "optimizer.lr", "loss_scale": "amp.init_scale"}
 
 
@@ -149,9 +153,13 @@ def _no_value(text: str, number: Quantity, subject: Mention) -> bool:
         return True
     if re.search(r"\b(?:not|instead of|rather than)\W*$", text[: number.start], re.I):
         return True
+    if number.percent and subject.quantity not in shares():
+        return True  # a share of something, not a value of the curve
     if re.search(r"[(]\s*[-+−]?$", text[: number.start]) and number.percent:
         return True  # "(−4.4 %)": a comment on the number before
-    if subject.end > number.start and not re.match(r"[^,.;]{0,24}$", text[number.end : subject.start] or ""):
+    if subject.end > number.start and not re.match(
+        r"(?:(?! of )[^,.;]){0,16}$", text[number.end : subject.start] or ""
+    ):
         return True
     for spot in positions(between):
         between = between[: spot.start] + " " * (spot.end - spot.start) + between[spot.end :]
@@ -238,10 +246,14 @@ def _value(
     moment = _moment(text, number, numbers, subject)
     if moment is None:
         moment = "at" if spot is not None else "somewhere"
+    second = any(n.end <= number.start for n in numbers)
+    if spot is not None and (moment == "first" or (moment == "last" and second and spot.end <= number.start)):
+        spot = None  # the place of another number of the sentence
     value = _one(text, line, subject, number, spot, moment)
     earlier = max((n.end for n in numbers if n.end <= number.start), default=0)
     between = text[max(subject.end, earlier) : number.start] if subject.end <= number.start else ""
-    return structs.replace(value, loose=True) if moment == "somewhere" and not _TIED.match(between) else value
+    tied = (moment != "somewhere" or bool(_TIED.match(between))) and not _OTHER_SPLIT.match(text[number.end :])
+    return value if tied and len(numbers) <= MOST_NUMBERS else structs.replace(value, loose=True)
 
 
 def _from_to(
@@ -290,7 +302,7 @@ def _extremes(
         ):
             out.append(
                 Extreme(text=text, line=line, subject=subject.series, moment=found, at=after.at, clock=after.clock)
-            )  # type: ignore[arg-type]
+            )
     return out
 
 

@@ -48,7 +48,7 @@ _BEFORE: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"warm(?:s|ed)?[- ]?up (?:over|for|of) (?P<n>{NUMBER})", ("schedule.warmup",)),
     (rf"evaluat\w+ (?:happens |runs |is done )?every (?P<n>{NUMBER})", ("eval.every",)),
     (rf"(?P<n>{NUMBER})\s*steps per epoch", ("fact.steps_per_epoch",)),
-    (rf"(?P<n>{NUMBER})\s*(?:training )?samples\b", ("data.train_size",)),
+    (rf"train\w*(?: set| data)?(?: has| of| on| holds)?(?: only)? (?P<n>{NUMBER})\s*samples\b", ("data.train_size",)),
     (rf"(?P<n>{NUMBER})\s*classes", ("model.classes",)),
     (rf"(?P<n>{NUMBER})\s*workers per GPU", ("workers-per-gpu",)),
 )

@@ -100,6 +100,12 @@ def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(rf"(?<![\w/.]){re.escape(phrase)}(?!\w|\.\w)", re.I), name) for phrase, name in out)
 
 
+@cache
+def shares() -> frozenset[str]:
+    """Quantities that are told in percent."""
+    return frozenset(q.name for q in QUANTITIES if q.unit in ("share", "%") or (q.low == 0 and q.high == 1))
+
+
 def mentions(text: str, run: Run) -> list[Mention]:
     """Every curve that is named, from left to right, longest name first."""
     out: list[Mention] = []
