@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from time import thread_time
 from typing import Any
 
 from wheeltapper.limits import Failure, guarded
@@ -52,7 +53,8 @@ from wheeltapper.review.subjects import Mention
 
 __all__ = ["Record", "Review", "review_claims", "review_text"]
 
-SECONDS = 60.0  # CPU time for one document
+MOST_SECONDS = 30.0  # CPU time for a document; what is left then is unread
+SECONDS = 1.0  # CPU time for one passage or claim: a hundred times what one takes
 _NO_CLAIM = re.compile(
     r"^\W*(?:i (?:would|suggest|recommend|think)|please|thanks?|no action|set |use |try |check |monitor |start |consider|cut |add |if |when |note|stop |fix |verify|ensure|compare|test |reduce|increase|lower|raise|keep )",
     re.I,
@@ -80,8 +82,12 @@ def review_text(text: str, record: Record, document: str = "") -> Review:
     answers: list[Answer] = []
     unread: list[Unread] = []
     last: Mention | None = None
+    began = thread_time()
     for passage in _introduced(parts):
         if passage.kind == "code" and passage.language not in ("", "text"):
+            continue
+        if thread_time() - began > MOST_SECONDS:
+            unread.append(Unread(passage.line, passage.text.strip()))
             continue
         found = guarded(lambda p=passage, m=last: _read(p, record, m), seconds=SECONDS)  # type: ignore[misc]
         if isinstance(found, Failure):
@@ -92,6 +98,9 @@ def review_text(text: str, record: Record, document: str = "") -> Review:
         if not claims:
             _leave(passage, answers, unread)
     for block in blocks_of(parts):
+        if thread_time() - began > MOST_SECONDS:
+            unread.append(Unread(block[0].line, block[0].text.strip()))
+            continue
         read = guarded(lambda b=block: read_block(b, record), seconds=SECONDS)  # type: ignore[misc]
         claims = [] if isinstance(read, Failure) else read
         claims += [c for p in block for c in read_states(p.text, p.line, record.run) if isinstance(c, Checkpoint)]

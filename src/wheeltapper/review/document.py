@@ -12,7 +12,7 @@ from typing import Literal
 
 Kind = Literal["heading", "prose", "code"]
 MOST_LINES = 20_000
-MOST_LINE = 4_000
+MOST_LINE = 1_000  # letters of a line: the patterns that follow are quadratic in it
 
 _FENCE = re.compile(r"^\s*(```+|~~~+)\s*([\w+-]*)")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|>)\s+")
