@@ -34,8 +34,11 @@ from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.remedy.studied import study_of
 from wheeltapper.report.notebook import register
+from wheeltapper.review import Record, Review, review_claims, review_text
+from wheeltapper.review.model import AnyClaim
 from wheeltapper.run.gather import read_runs
 from wheeltapper.run.model import Run
+from wheeltapper.settings.parse import parse_file
 from wheeltapper.trial.arms import Wish
 from wheeltapper.trial.plan import TrialPlan, make_plan
 from wheeltapper.trial.read import Trial, read_trial, tried, tried_in
@@ -53,9 +56,11 @@ __all__ = [
     "fix",
     "followup",
     "judge",
+    "one_run",
     "plan_search",
     "plan_trial",
     "read",
+    "review",
     "save_fix",
     "schedule",
     "trial",
@@ -91,6 +96,11 @@ def judge(
     `live`: it still runs, so that only those signs are asked that may be. `lines`: as for `diagnose`."""
     known = audited(run) if audit is None else audit
     return _with_prognosis(diagnose_run(run, audit=known, trials=tried(run), live=live, lines=lines), goal)
+
+
+def one_run(path: Where, name: str | None = None) -> Run:
+    """The one run at a place, or the one of this name where it holds several. Raises InputError where it is not one."""
+    return _one(path, name, "--run")
 
 
 def audited(run: Run) -> tuple[Finding, ...]:
@@ -249,6 +259,26 @@ def _one(where: Where | Run, name: str | None, option: str, progress: Progress |
             do=f"Say which with {option} NAME, out of: {_names(runs)}.",
         )
     return runs[0]
+
+
+def review(
+    claims: str | Sequence[AnyClaim],
+    path: Where | Run,
+    *,
+    configs: Sequence[Where] = (),
+    name: str | None = None,
+    document: str = "",
+    progress: Progress | None = None,
+) -> Review:
+    """What the record of a run says to a written diagnosis: its text, or claims that were read from it elsewhere.
+    `configs`: settings that lie elsewhere."""
+    run = _one(path, name, "--run", progress)
+    trees = [tree for config in configs if (tree := parse_file(Path(config))) is not None]
+    report = audit_run(run)
+    record = Record(judge(run, audit=report.findings), report, tuple(trees))
+    if isinstance(claims, str):
+        return review_text(claims, record, document)
+    return review_claims(claims, record, document)
 
 
 def _names(runs: Sequence[Run]) -> str:

@@ -45,6 +45,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="full",
         help="one line a finding, or as GitHub annotations",
     )
+    parser.add_argument("--fields", metavar="NAMES", help="with --json: only these, as in findings.id,findings.summary")
+    parser.add_argument(
+        "--full", action="store_true", help="with --json: everything, however long (default: below 50 kB)"
+    )
     parser.add_argument("--select", metavar="IDS", help="only these findings, by id, with commas between them")
     parser.add_argument("--ignore", metavar="IDS", help="all findings but these")
     parser.add_argument("--strict", action="store_true", help="exit with 1 for suspicions too")
@@ -81,9 +85,11 @@ def run(args: argparse.Namespace) -> int:
     with Progress("checking"):
         report = _chosen(api.check(args.path), args.select, args.ignore)
     if args.json:
+        from wheeltapper.report.brief import check_within, only
         from wheeltapper.report.json_out import check_object, dumps
 
-        write(dumps(check_object(report)), args.output)
+        told = check_object(report) if args.full else check_within(check_object(report))
+        write(dumps(only(told, args.fields, None) if args.fields else told, indent=2 if args.full else 0), args.output)
     elif args.sarif:
         from wheeltapper.report.json_out import dumps
         from wheeltapper.report.sarif import sarif_object

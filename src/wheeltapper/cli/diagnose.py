@@ -28,6 +28,7 @@ examples:
   wheeltapper diagnose runs --filter verdict=ill --sort -changed --group cause
   wheeltapper diagnose runs --csv runs.csv              one row a run, with its settings
   wheeltapper diagnose runs --json | jq '.runs[].verdict'
+  wheeltapper diagnose runs --json --brief --fields name,verdict,causes.id
 
 exit codes: 0 sound (also where the program crashed: the verdict is about what was learned), 1 ill, 2 error, 3 cannot tell (of several runs: ill wins, then cannot tell)
 """
@@ -52,7 +53,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     many.add_argument("--engine", metavar="NAME", help="ray, or ray:ADDRESS: scan on a Ray cluster (needs ray)")
     parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
     add_line_options(parser)
-    parser.add_argument("--brief", action="store_true", help="the first screen only")
+    parser.add_argument("--brief", action="store_true", help="the first screen only; with --json at most 1.5 kB a run")
+    parser.add_argument("--fields", metavar="NAMES", help="with --json: only these, as in verdict,causes.id")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
 
@@ -69,9 +71,11 @@ def run(args: argparse.Namespace) -> int:
             d for path in args.path for d in api.diagnose(path, target=args.target, lines=lines, progress=progress)
         ]
     if args.json:
+        from wheeltapper.report.brief import briefs_object, only
         from wheeltapper.report.json_out import diagnoses_object, dumps
 
-        write(dumps(diagnoses_object(diagnoses)), args.output)
+        told = briefs_object(diagnoses) if args.brief else diagnoses_object(diagnoses)
+        write(dumps(only(told, args.fields) if args.fields else told, indent=0 if args.brief else 2), args.output)
     elif args.html:
         from wheeltapper.report.html import page
         from wheeltapper.report.view import view_of

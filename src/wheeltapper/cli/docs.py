@@ -79,6 +79,7 @@ def _json() -> str:
     ]
     commands = {"diagnosis": "diagnose", "show": "show", "check": "check", "fix": "fix", "followup": "followup"}
     titles = {name: f"`wheeltapper {command} --json`" for name, command in commands.items()}
+    titles |= {"brief": "`wheeltapper diagnose --brief --json`", "review": "`wheeltapper review --json`"}
     titles |= {"lessons": "`wheeltapper lessons --json`", "plan": "`plan.yaml`", "case": "`case.json`"}
     for name, title in titles.items():
         schema = json.loads((files("wheeltapper.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))

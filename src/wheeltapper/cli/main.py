@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 from wheeltapper import __version__
 from wheeltapper.cli.output import STOPPED, refuse_inputs
@@ -18,7 +19,7 @@ from wheeltapper.errors import WheeltapperError
 
 # In the order of the help text. Each is a module of this package with add_parser(subparsers) and run(args).
 COMMANDS = (
-    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "serve", "check", "practice", "schedule", "compare", "sweep", "explain", "list", "replay", "lab",
+    "show", "diagnose", "trial", "fix", "followup", "lessons", "watch", "serve", "check", "practice", "schedule", "compare", "sweep", "review", "explain", "list", "replay", "mcp", "agents", "lab",
 )  # fmt: skip
 
 SOUND, ERROR = 0, 2
@@ -48,8 +49,20 @@ def command_modules() -> list[ModuleType]:
     return [importlib.import_module(f"wheeltapper.cli.{name}") for name in COMMANDS]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the words of a call, to a program as JSON."""
+
+    as_json = False
+
+    def error(self, message: str) -> NoReturn:
+        if _Parser.as_json:
+            _print_error("usage", message, do=f"See {self.prog} --help.")
+            self.exit(ERROR)
+        super().error(message)
+
+
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="wheeltapper",
         description=DESCRIPTION,
         epilog=EXAMPLES + EXIT_CODES,
@@ -62,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     for sub in subparsers.choices.values():
         sub.formatter_class = argparse.RawDescriptionHelpFormatter
         sub.add_argument("--debug", action="store_true", help="show the traceback if something breaks")
+        sub.add_argument("--json-errors", action="store_true", help="tell an error as JSON, on standard error")
     return parser
 
 
@@ -72,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     parser = build_parser()
+    _Parser.as_json = "--json-errors" in (sys.argv[1:] if argv is None else argv)
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help()
@@ -91,9 +106,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if getattr(args, "debug", False):
             raise
-        print(f"wheeltapper: {complaint(error)}", file=sys.stderr)
+        if args.json_errors:
+            _print_error(type(error).__name__, *parts_of(error))
+        else:
+            print(f"wheeltapper: {complaint(error)}", file=sys.stderr)
         return ERROR
     return code
+
+
+def _print_error(kind: str, what: str, where: str | None = None, do: str | None = None) -> None:
+    from wheeltapper.report.brief import error_object
+    from wheeltapper.report.json_out import dumps
+
+    print(dumps(error_object(kind, what, where, do), indent=0), file=sys.stderr)
+
+
+def parts_of(error: Exception) -> tuple[str, str | None, str | None]:
+    """What happened, where, and what to do, each on its own."""
+    from wheeltapper.report.text import clean
+
+    if isinstance(error, WheeltapperError):
+        where, do = (None if part is None else clean(part, 1000) for part in (error.where, error.do))
+        return clean(error.what, 1000), where, do
+    return complaint(error), None, None
 
 
 def complaint(error: Exception) -> str:

@@ -36,7 +36,7 @@ GENERIC = 0.3  # how sure a reader is that reads anything of its kind
 
 # Options that name a file to write, and arguments that name what is read.
 WRITTEN = ("output", "html", "csv", "parquet", "state", "script")
-READ = ("path", "first", "second", "config", "run", "case", "plan", "good", "corpus", "incident")
+READ = ("path", "document", "first", "second", "config", "run", "case", "plan", "good", "corpus", "incident")
 
 
 def refuse_inputs(args: argparse.Namespace) -> None:

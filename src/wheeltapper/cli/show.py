@@ -35,6 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("path", nargs="+", metavar="PATH", help="a file or a folder of a run, or of many")
     parser.add_argument("--json", action="store_true", help="everything as JSON, every value included")
     parser.add_argument("--no-values", action="store_true", help="with --json: leave out the points")
+    parser.add_argument("--fields", metavar="NAMES", help="with --json: only these, as in name,series.name,series.last")
     parser.add_argument("--series", metavar="NAME", help="dump one series as CSV (or JSON, with --json)")
     parser.add_argument("--all", action="store_true", help="every row of every table")
     add_look_options(parser)
@@ -49,12 +50,14 @@ def run(args: argparse.Namespace) -> int:
     if args.series:
         _dump(runs, args)
     elif args.json:
+        from wheeltapper.report.brief import only
         from wheeltapper.report.json_out import dumps, show_object
 
         points = 0 if args.no_values else sum(len(s) for r in runs for s in r.series.values())
         # A line for every number would make a long file three times as long.
         indent = 2 if points < MOST_INDENTED else 0
-        write(dumps(show_object(runs, values=not args.no_values), indent=indent), args.output)
+        told = show_object(runs, values=not args.no_values)
+        write(dumps(only(told, args.fields) if args.fields else told, indent=indent), args.output)
     else:
         from wheeltapper.report.terminal_show import print_runs
 

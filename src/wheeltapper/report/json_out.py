@@ -26,7 +26,7 @@ from wheeltapper.settings.tree import ConfigTree
 from wheeltapper.simulate.plan import Plan
 
 # Raised by one in its first part when a field goes or changes its meaning; in its second when one is added.
-VERSION = "2.0"
+VERSION = "2.1"
 DIAGNOSIS = "wheeltapper/diagnosis"
 SHOW = "wheeltapper/show"
 COMPARE = "wheeltapper/compare"
