@@ -69,14 +69,16 @@ def _started_as(run: Run, script: str) -> str | None:
     beside = [s for s in run.scripts if s.endswith(".py") and os.path.dirname(os.path.abspath(s)) == folder]
     launch = [tree for tree in run.configs if tree.kind == "command" and tree.format == "shell" and tree.text is not None]
     named = [tree for tree in launch if name in (tree.text or "")]
+    others = [os.path.abspath(path) for path in beside if PurePath(path).name != name]
     if len(named) == 1:
-        files = " ".join(shlex.quote(os.path.abspath(path)) for path in (*beside, named[0].file))
+        others.append(os.path.abspath(named[0].file))
         start = f"bash {shlex.quote(PurePath(named[0].file).name)}"
-    elif len(beside) == 1:
-        files, start = shlex.quote(os.path.abspath(beside[0])), f"python {shlex.quote(name)}"
+    elif not others:
+        start = f"python {shlex.quote(name)}"
     else:
         return None
-    return f"mkdir -p NEW_RUN && cp {files} NEW_RUN/ && cp {{new}}/{shlex.quote(name)} NEW_RUN/ && cd NEW_RUN && {start}"
+    files = "".join(f"{shlex.quote(path)} " for path in others)
+    return f"mkdir -p NEW_RUN && cp {files}{{new}}/{shlex.quote(name)} NEW_RUN/ && cd NEW_RUN && {start}"
 
 
 def _runs_here(script: object, folder: str) -> bool:

@@ -14,7 +14,7 @@ WEIGHT_DECAY = 0.01
 
 set_seed(1)
 accelerator = Accelerator(gradient_accumulation_steps=2, cpu=True)
-centres = 2.0 * torch.randn(24, 12, generator=torch.Generator().manual_seed(3))
+centres = 1.2 * torch.randn(24, 12, generator=torch.Generator().manual_seed(3))
 
 
 def points(n):

@@ -7,7 +7,7 @@ import numpy as np
 
 keras.utils.set_random_seed(0)
 rng = np.random.default_rng(0)
-centres = 2.0 * np.random.default_rng(5).normal(size=(24, 12))
+centres = 1.2 * np.random.default_rng(5).normal(size=(24, 12))
 
 
 def rows(n):

@@ -12,7 +12,7 @@ forms = torch.randn(10, 1, 12, 12, generator=torch.Generator().manual_seed(1))
 
 def pictures(n):
     y = torch.randint(10, (n,))
-    x = forms[y] + 1.5 * torch.randn(n, 1, 12, 12)
+    x = forms[y] + 4.0 * torch.randn(n, 1, 12, 12)
     return TensorDataset(x, y)
 
 

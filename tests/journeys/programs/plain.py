@@ -16,7 +16,7 @@ parser.add_argument("--seed", type=int, default=0)
 args = parser.parse_args()
 
 torch.manual_seed(args.seed)
-centres = 2.0 * torch.randn(30, 16, generator=torch.Generator().manual_seed(7))
+centres = 1.2 * torch.randn(30, 16, generator=torch.Generator().manual_seed(7))
 
 
 def points(n):

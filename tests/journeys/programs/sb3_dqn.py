@@ -16,13 +16,13 @@ model = DQN(
     gamma=0.99,
     target_update_interval=10,
     train_freq=256,
-    gradient_steps=128,
+    gradient_steps=96,
     exploration_fraction=0.16,
     exploration_final_eps=0.04,
-    policy_kwargs={"net_arch": [128, 128]},
+    policy_kwargs={"net_arch": [64, 64]},
     seed=0,
     device="cpu",
 )
 model.set_logger(configure("dqn", ["csv"]))
-model.learn(total_timesteps=40000, log_interval=10)
+model.learn(total_timesteps=25000, log_interval=10)
 model.save("dqn/model")

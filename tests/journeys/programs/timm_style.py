@@ -23,7 +23,7 @@ parser.add_argument("--output", default="output/train", type=str)
 
 def pictures(n, forms):
     y = torch.randint(len(forms), (n,))
-    return TensorDataset(forms[y] + 1.2 * torch.randn(n, 3, 8, 8), y)
+    return TensorDataset(forms[y] + 3.0 * torch.randn(n, 3, 8, 8), y)
 
 
 def main():
