@@ -198,8 +198,9 @@ def _today() -> str:
     return datetime.now().strftime("%Y-%m-%d %H:%M")
 
 
-def plan_trial(path: Where, command: str, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
-    """What would be run to prove the causes of a run; nothing is started. Start it with trial.driver.start_trial."""
+def plan_trial(path: Where, command: str | None = None, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
+    """What would be run to prove the causes of a run; nothing is started. Without a command, the one found beside the run.
+    Start it with trial.driver.start_trial."""
     return make_plan(judge(_one(path, name, "--run")), str(Path(path).resolve()), command, wish or Wish())
 
 

@@ -31,6 +31,8 @@ from wheeltapper.settings.knobs import KNOBS, Knobs, cast_value, read_knobs
 from wheeltapper.settings.position import Source
 from wheeltapper.settings.spell import Unspellable, spell
 
+SEED = "run.seed"
+SEEDERS = ("manual_seed", "set_seed", "seed_everything", "set_random_seed")
 MOST_PLACES = 12  # literals that are tried for one setting; each costs one reading of the program
 # The name that a call has for a knob, where it is not told by the table of its framework.
 _LIGHTNING = {"clip.norm": "gradient_clip_val", "batch.accumulation": "accumulate_grad_batches", "run.epochs": "max_epochs"}
@@ -120,6 +122,8 @@ def _reading(texts: Mapping[str, str], homes: Mapping[str, str], run: Run) -> _R
 def _made(run: Run, now: _Reading, edit: Edit) -> tuple[_Reading, str, Change]:
     """One edit made and proved."""
     known = now.knobs.get(edit.knob)
+    if edit.knob == SEED and known is None:
+        return _reseeded(run, now, edit)
     where = None if known is None or known.leaf is None else f"{known.leaf.file}:{known.leaf.line}"
     if known is not None and edit.old is not None and not same(known.value, edit.old):
         raise RefusedEdit(
@@ -180,6 +184,40 @@ def _follows(knob: str, before: Knobs, old: Any) -> bool:
 def _key_of(knobs: Knobs, knob: str) -> str:
     leaf = knobs[knob].leaf
     return knob if leaf is None else leaf.dotted
+
+
+# -- the seed, which is handed to a function and is no argument of what trains --------------------------------
+
+
+def seed_in_code(run: Run) -> int | None:
+    """The seed that the script sets by a call with a number; None where it sets none, or several."""
+    texts = {path: _text(path) for path in run.scripts if path.endswith(".py")}
+    now = _read(run, texts) if texts else None
+    found = {literal(node) for node in _seeds(now)} if now is not None else set()
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _seeds(now: _Reading) -> list[ast.expr]:
+    """The numbers that the functions which set a seed are called with, last one first."""
+    calls = [call for name in SEEDERS for call in now.code.program.calls.get(name, [])]
+    nodes = [call.args[0] for call in calls if call.args and type(literal(call.args[0])) is int]
+    own = [node for node in nodes if (script := now.code.program.script_of.get(node)) and script.name in now.homes]
+    return sorted(own, key=lambda node: (node.lineno, node.col_offset), reverse=True)
+
+
+def _reseeded(run: Run, now: _Reading, edit: Edit) -> tuple[_Reading, str, Change]:
+    spots = [spot for node in _seeds(now) if literal(node) == edit.old and (spot := _spot(now, node)) is not None]
+    files = {spot.file for spot in spots}
+    if len(files) != 1:
+        raise RefusedEdit("the script sets no seed by a number", where=now.code.program.entry.name)
+    file = files.pop()
+    text = now.texts[file]
+    for spot in spots:
+        text = f"{text[: spot.start]}{edit.new}{text[spot.end :]}"
+    then = _read(run, {**now.texts, file: text})
+    if then is None or _moved(now.knobs, then.knobs):
+        raise RefusedEdit("the seed of the script is used for other things, too", where=f"{file}:{spots[-1].line}")
+    return then, file, Change(SEED, "seed", str(edit.old), str(edit.new), spots[-1].line)
 
 
 # -- the literal that a setting comes from ---------------------------------------------------------------

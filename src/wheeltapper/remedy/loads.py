@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -117,14 +116,12 @@ def _of_script(edited: Edited) -> tuple[Check, ...]:
         compiles = Check("compiles", True, "Python takes it")
     except (SyntaxError, ValueError, RecursionError) as error:
         compiles = Check("compiles", False, f"Python does not take it: {error}")
-    pairs = zip_longest(edited.before.splitlines(), edited.after.splitlines())
-    added = len(edited.after.splitlines()) - len(edited.before.splitlines())
-    lines = sum(1 for a, b in pairs if a != b) if not added else added
-    meant = {change.line for change in edited.changes}
+    lines = sum(line.startswith("+") for line in edited.diff().splitlines()[2:])
+    most = 2 * len(edited.changes)  # an argument that is added may put a comma behind the one before it
     return (
         compiles,
-        Check("only what was meant changes", lines <= len(meant) if not added else added <= len(meant), f"{lines} lines"),
-        Check("the program reads as asked", True, "read again with the edit: the setting has its new value"),
+        Check("only what was meant changes", lines <= most, f"{lines} {'line' if lines == 1 else 'lines'}"),
+        Check("the program reads as asked", True, "read again with the edit, the setting has its new value"),
     )
 
 
