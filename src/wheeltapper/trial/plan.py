@@ -120,7 +120,7 @@ def make_plan(
     command = _command(diagnosis, run_path, command_text, wish)
     arms, left = arms_of(diagnosis, command, wish, knobs) if search is None else ((), [])
     edits = [edit for arm in arms for edit in arm.edits] if search is None else list(search)
-    symptom = design.leading_symptom(diagnosis, wish.symptom)
+    symptom = design.leading_symptom(diagnosis, wish.symptom, {arm.cause for arm in arms if arm.cause})
     if diagnosis.verdict == "sound" and any(arm.cause for arm in arms):
         raise InputError(
             "the run is sound: there is no symptom whose cause could be tried.",
