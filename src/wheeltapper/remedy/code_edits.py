@@ -200,9 +200,16 @@ def seed_in_code(run: Run) -> int | None:
 def _seeds(now: _Reading) -> list[ast.expr]:
     """The numbers that the functions which set a seed are called with, last one first."""
     calls = [call for name in SEEDERS for call in now.code.program.calls.get(name, [])]
+    # `generator.manual_seed(7)` draws one thing; `torch.manual_seed` seeds the run.
+    calls = [call for call in calls if not _of_a_generator(call)]
     nodes = [call.args[0] for call in calls if call.args and type(literal(call.args[0])) is int]
     own = [node for node in nodes if (script := now.code.program.script_of.get(node)) and script.name in now.homes]
     return sorted(own, key=lambda node: (node.lineno, node.col_offset), reverse=True)
+
+
+def _of_a_generator(call: ast.Call) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr == "manual_seed" and ast.unparse(func.value) != "torch"
 
 
 def _reseeded(run: Run, now: _Reading, edit: Edit) -> tuple[_Reading, str, Change]:

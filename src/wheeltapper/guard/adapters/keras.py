@@ -23,14 +23,14 @@ from wheeltapper.guard.session import Session, guarded, harmless
 POLICIES = ("watch", "stop")
 
 
-class _Steps(torch.optim.Optimizer):
+class _Steps(torch.optim.Optimizer):  # type: ignore[misc]
     """Keras's optimizer as the guard knows one: parameters, a rate, and a step that does what Keras does."""
 
     def __init__(self, parameters: Sequence[Any], rate: float) -> None:
         super().__init__(list(parameters), {"lr": rate})
         self.now: Callable[[], Any] | None = None
 
-    def step(self, closure: Any = None) -> Any:  # type: ignore[override]  # noqa: ARG002
+    def step(self, closure: Any = None) -> Any:  # noqa: ARG002
         return None if self.now is None else self.now()
 
 
