@@ -23,7 +23,7 @@ from wheeltapper.errors import WheeltapperError
 
 PROGRAMS = Path(__file__).parent / "programs"
 MOST_SECONDS = 300.0  # of one training; they take 3 to 30 on an idle core
-BETTER = 0.02  # of the score, or a fiftieth of the loss: what a fixed run must gain to be called better
+BETTER = 0.02  # of what there is to gain: 1 for an accuracy, 100 for one in percent, the size of a loss or of a return
 
 
 @dataclass
@@ -138,6 +138,13 @@ def travel(program: Program, fault: Fault | None, base: Path) -> Journey:
     return made
 
 
+def _range(program: Program, made: Journey) -> float:
+    largest = max((abs(v) for v in (made.before, made.after) if math.isfinite(v)), default=1.0)
+    if program.score.endswith("accuracy"):
+        return 100.0 if largest > 1.5 else 1.0
+    return largest
+
+
 def _heal(program: Program, made: Journey, old: Path, new: Path, fixed: Path, wanted: str | None) -> None:
     try:
         fix = api.fix(old, wanted=wanted)
@@ -170,7 +177,7 @@ def _heal(program: Program, made: Journey, old: Path, new: Path, fixed: Path, wa
         return
     made.after = score(program, new)
     gain = made.after - made.before if program.up else made.before - made.after
-    made.better = bool(gain > (BETTER if program.up else BETTER * abs(made.before)))
+    made.better = bool(gain > BETTER * _range(program, made))
     result = api.followup(new, fixed)
     states = [one.status for one in result.issues]
     made.follow = f"{result.verdict}: {', '.join(states)}"

@@ -20,7 +20,7 @@ def written_by(scripts: Sequence[str], names: Collection[str]) -> frozenset[str]
     writes: set[str] = set()
     reads: set[str] = set()
     for path in scripts:
-        tree = _parsed(path)
+        tree = parsed_script(path)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.Call) and _is_write(node):
                 writes |= _named_in(node, names)
@@ -29,7 +29,8 @@ def written_by(scripts: Sequence[str], names: Collection[str]) -> frozenset[str]
     return frozenset(writes - reads)
 
 
-def _parsed(path: str) -> ast.Module | None:
+def parsed_script(path: str) -> ast.Module | None:
+    """The syntax of a script; None for what is none, or is too large to be one."""
     if not path.endswith(".py") or not is_plain_file(Path(path)) or Path(path).stat().st_size > MOST_BYTES:
         return None
     try:

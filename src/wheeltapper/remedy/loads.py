@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from wheeltapper.program.program import argument
 from wheeltapper.program.reading import Code, read_code
 from wheeltapper.remedy.code_edits import edit_code
 from wheeltapper.remedy.dumped import written_by
+from wheeltapper.remedy.hydra_sources import hydra_sources
 from wheeltapper.run.model import Run
 from wheeltapper.settings.check import check_config
 from wheeltapper.settings.edit import editable, plan_edits
@@ -96,7 +98,7 @@ def _each_where_it_lives(run: Run, own: Sequence[ConfigTree], edits: Sequence[Ed
 
 def load_test(edited: Edited, run: Run, *, loaders: bool = True) -> LoadTest:
     """Try the new text of one file. `loaders`: also the framework's own loader, where it is installed."""
-    before = next((tree for tree in run.configs if tree.file == edited.file and editable(tree)), None)
+    before = next((tree for tree in authored(run) if tree.file == edited.file and editable(tree)), None)
     if before is None:
         return LoadTest(edited.file, _of_script(edited))
     after = replace(parse_text(edited.after, edited.file, before.format), kind=before.kind)
@@ -129,10 +131,13 @@ def _of_script(edited: Edited) -> tuple[Check, ...]:
 
 
 def authored(run: Run) -> tuple[ConfigTree, ...]:
-    """The settings of a run without the files that its own scripts write: `args.yaml` that a script dumps is no input."""
+    """The settings of a run without the files that its own scripts write (`args.yaml` that a script dumps is no input), and
+    with those that Hydra composed them from."""
     names = {PurePath(tree.file).name for tree in run.configs if tree.kind != "command"}
     dumped = written_by(run.scripts, names) if names else frozenset()
-    return tuple(tree for tree in run.configs if PurePath(tree.file).name not in dumped or tree.kind == "command")
+    own = tuple(tree for tree in run.configs if PurePath(tree.file).name not in dumped or tree.kind == "command")
+    known = {os.path.realpath(tree.file) for tree in own}
+    return (*own, *(tree for tree in hydra_sources(run.scripts) if os.path.realpath(tree.file) not in known))
 
 
 def scale_of(run: Run) -> Scale:

@@ -23,7 +23,8 @@ from wheeltapper.study.statistics import noise_of
 from wheeltapper.trial.measure import curve_of, endpoint, position_of, shows
 from wheeltapper.trial.model import Fork, Rule
 
-# Signs that are there or not there, whatever the level of the metric. For the others the metric itself is compared.
+# Signs that are there or not there. Those among them that mean "not learned" hang by a threshold, which one seed passes and the
+# next does not: the metric itself is compared, as for all others, wherever it is a number.
 ABRUPT = (
     "not-finite", "hidden-nan", "diverged", "collapsed", "at-chance", "at-prior", "stuck-from-start", "never-left-zero",
     "scale-collapse", "crashed", "constant-metric", "loss-exactly-zero", "spiked",
@@ -103,7 +104,10 @@ def choose_rule(
     better: Literal["up", "down"] | None = None,
 ) -> Rule:  # fmt: skip
     """The decision rule. It is written into the ledger before the first arm runs, and not touched after."""
-    kind: Literal["symptom", "difference"] = "symptom" if symptom is not None and symptom.id in ABRUPT else "difference"
+    kind: Literal["symptom", "difference"] = "symptom" if symptom is not None and symptom.id in BEGIN else "difference"
+    end = endpoint(curve_of(metric, metric.clock, None), LAST)
+    if symptom is not None and symptom.id in ABRUPT and (end is None or not math.isfinite(end)):
+        kind = "symptom"  # nothing can be subtracted from it
     if better is None:
         better = "up" if metric.better == "up" else "down"
     return Rule(
@@ -116,6 +120,7 @@ def choose_rule(
         arms=max(1, arms),
         most_pairs=repeats or MOST_PAIRS,
         last=LAST,
+        original=end if kind == "difference" and end is not None and math.isfinite(end) else None,
     )
 
 
