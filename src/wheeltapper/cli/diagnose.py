@@ -16,7 +16,8 @@ to keep; what is missing to be sure; and what was suspected and is not the cause
 """
 EXAMPLES = """\
 examples:
-  wheeltapper diagnose runs/exp1
+  wheeltapper diagnose runs/exp1                        the answer, on one screen
+  wheeltapper diagnose runs/exp1 --full                 with all signs, causes and their evidence
   wheeltapper diagnose runs/exp1 --html report.html     one file, opens anywhere
   wheeltapper diagnose train.log --markdown             to paste into an issue
   wheeltapper diagnose runs/exp1 --target val/accuracy=0.8
@@ -38,7 +39,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument("--html", metavar="FILE", help="one self-contained page with annotated curves")
     parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
     add_line_options(parser)
-    parser.add_argument("--brief", action="store_true", help="the first screen only")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--brief", action="store_true", help="the first screen only (the default)")
+    size.add_argument("--full", action="store_true", help="the whole report (the default into a file)")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
 
@@ -75,10 +78,12 @@ def run(args: argparse.Namespace) -> int:
             text = render(views)
             write(f"{text.rstrip()}\n\n{SIGNED_MARKDOWN}\n" if args.output else text, args.output)
         else:
+            from wheeltapper.report.first_screen import print_first_screens
             from wheeltapper.report.terminal import print_diagnoses
 
+            full = args.full or (args.output is not None and not args.brief)
             with console_for(args) as out:
-                print_diagnoses(views, out, brief=args.brief)
+                (print_diagnoses if full else print_first_screens)(views, out)
     return 0 if args.exit_zero else exit_code(d.verdict for d in diagnoses)
 
 
