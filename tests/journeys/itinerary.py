@@ -108,12 +108,12 @@ PROGRAMS = (
     Program("hydra_app", "hydra", "val/accuracy", True, (
         *rates("lr: {}|2.0e-3", "2.0", "1.0e-8"),
     ), needs=("torch", "hydra")),
-    Program("sb3_ppo", "stable_baselines3", "train/reward", True, (
+    Program("sb3_ppo", "stable_baselines3", "train/return", True, (
         *rates("learning_rate={},|1e-3", "1.0", "1e-9"),
         fault("discount-too-low", "gamma-too-low setting-beyond-practice", ("gamma=0.98", "gamma=0.1"), setting=True),
         fault("entropy-rules", "policy-collapse setting-beyond-practice loss-terms-conflict", ("ent_coef=0.0", "ent_coef=20.0"), setting=True),
     ), needs=("torch", "stable_baselines3", "gymnasium")),
-    Program("sb3_dqn", "stable_baselines3", "train/reward", True, (
+    Program("sb3_dqn", "stable_baselines3", "train/return", True, (
         *rates("learning_rate={},|2.3e-3", "3.0", "1e-9"),
         fault("discount-too-low", "gamma-too-low setting-beyond-practice", ("gamma=0.99", "gamma=0.05"), setting=True),
     ), needs=("torch", "stable_baselines3", "gymnasium")),
