@@ -43,3 +43,7 @@ new-cause name:
 # What CI does, from a fresh environment.
 ci:
     .ci/run
+
+# Trainings with the real libraries, healthy and faulty: show, check, diagnose, fix, run the fixed, follow up. Some: just journeys keras_fit
+journeys *args:
+    python tests/journeys/all.py {{args}}

@@ -520,7 +520,7 @@ def main() -> None:
         torch.set_num_threads(1)
     deadline = time.perf_counter() + args.budget
     if args.device == "cuda":
-        BUILD.wait(60)
+        BUILD.wait(60)  # where WHEELTAPPER_NATIVE=1 asks for it; else at once
     plans = [(name, compiled) for compiled in modes for name in args.models.split(",")]
     where = torch.cuda.get_device_name() if args.device == "cuda" else platform.processor() or platform.machine()
     results: dict[str, Any] = {"device": where, "torch": torch.__version__, "segment": SEGMENT, "configurations": {}}

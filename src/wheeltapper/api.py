@@ -30,6 +30,7 @@ from wheeltapper.remedy.case_file import CaseFile, add_attempt, case_path, cases
 from wheeltapper.remedy.files import write_fix
 from wheeltapper.remedy.fix import Fix, make_fix
 from wheeltapper.remedy.followup import Followup, follow_up
+from wheeltapper.remedy.launch import PATCH, patch_of
 from wheeltapper.remedy.plan import Option
 from wheeltapper.remedy.plan_file import PLAN, load_plan
 from wheeltapper.remedy.studied import study_of
@@ -186,7 +187,8 @@ def save_fix(fix: Fix, folder: Where, *, case: Where | None = None) -> list[Path
         return []
     target = Path(folder)
     view = fix_view(fix, str(target.resolve()), charts=True)
-    pages = {"fix.md": render_fix(view), "fix.html": fix_page(view)}
+    patch = {PATCH: patch_of(fix.edited)} if fix.edited else {}
+    pages = {**patch, "fix.md": render_fix(view), "fix.html": fix_page(view)}
     return write_fix(fix, target, pages, planned(fix.plan, _today()), None if case is None else Path(case))
 
 
@@ -213,8 +215,9 @@ def _today() -> str:
     return datetime.now().strftime("%Y-%m-%d %H:%M")
 
 
-def plan_trial(path: Where, command: str, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
-    """What would be run to prove the causes of a run; nothing is started. Start it with trial.driver.start_trial."""
+def plan_trial(path: Where, command: str | None = None, wish: Wish | None = None, *, name: str | None = None) -> TrialPlan:
+    """What would be run to prove the causes of a run; nothing is started. Without a command, the one found beside the run.
+    Start it with trial.driver.start_trial."""
     return make_plan(judge(_one(path, name, "--run")), str(Path(path).resolve()), command, wish or Wish())
 
 

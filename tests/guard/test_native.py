@@ -20,12 +20,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="no compiler is asked
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("WHEELTAPPER_NATIVE", raising=False)
+    monkeypatch.setenv("WHEELTAPPER_NATIVE", "1")
     return tmp_path / "wheeltapper"
 
 
 def test_not_asked_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WHEELTAPPER_NATIVE", "0")
+    monkeypatch.delenv("WHEELTAPPER_NATIVE")
     assert native.Build().wait(5) is None
     assert not cache.exists()
 

@@ -46,7 +46,7 @@ def test_followup_lessons_plan_and_case_fit_theirs(tmp_path: Path, capsys: pytes
     run, out = EXAMPLES / "collapsed", tmp_path / "out"
     assert main(["fix", str(run), "-o", str(out), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [Path(p).name for p in told["written"]] == ["args.yaml", "plan.yaml", "fix.md", "fix.html"]
+    assert [Path(p).name for p in told["written"]] == ["args.yaml", "plan.yaml", "fix.patch", "fix.md", "fix.html"]
     new = Path(shutil.copytree(run, tmp_path / "new"))
     shutil.copy(out / "args.yaml", new / "args.yaml")
     assert main(["followup", str(new), "--plan", str(out), "--json"]) == 1

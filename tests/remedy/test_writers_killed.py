@@ -32,7 +32,7 @@ JUDGED_AS = "lr-too-high"  # what is done about it is tested here, not what the 
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KILLS = 50
-FILES = {"args.yaml", "plan.yaml", "fix.md", "fix.html", "case.json", "case.md"}
+FILES = {"args.yaml", "plan.yaml", "fix.patch", "fix.md", "fix.html", "case.json", "case.md"}
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else multiprocessing.get_context()
 

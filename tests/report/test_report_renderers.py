@@ -14,6 +14,7 @@ from wheeltapper.finding import Evidence, Finding, Unknown
 from wheeltapper.judge.evidence import Seen
 from wheeltapper.judge.model import RuledOut
 from wheeltapper.report import html, markdown
+from wheeltapper.report.first_screen import LINES, print_first_screens
 from wheeltapper.report.pages import Page
 from wheeltapper.report.terminal import console, print_diagnoses
 from wheeltapper.report.terminal_page import print_page
@@ -22,9 +23,9 @@ from wheeltapper.report.text import clean
 from wheeltapper.report.view import nearer, view_of
 
 
-def terminal(*diagnoses, width: int = 80, **options) -> str:
+def terminal(*diagnoses, width: int = 80, brief: bool = False) -> str:
     out = io.StringIO()
-    print_diagnoses([view_of(d) for d in diagnoses], console(out, width=width), **options)
+    (print_first_screens if brief else print_diagnoses)([view_of(d) for d in diagnoses], console(out, width=width))
     return out.getvalue()
 
 
@@ -148,9 +149,17 @@ def test_a_reason_that_rules_out_several_is_said_once() -> None:
 
 
 def test_terminal_first_screen_fits_a_screen() -> None:
+    many = replace(sample_diagnosis(), why=tuple(f"reason {i}: {'word ' * 25}" for i in range(9)))
+    for diagnosis in (sample_diagnosis(), many, sample_diagnosis(verdict="cannot-tell")):
+        text = terminal(diagnosis, brief=True)
+        assert len(text.splitlines()) <= LINES
+        assert view_of(diagnosis).verdict_words.upper() in text.splitlines()[0]
+        flat = " ".join(text.split())
+        assert diagnosis.headline in flat
+        assert "1. " in flat.partition("What to do")[2], "the first thing to do is there"
+        assert "--full" in text.splitlines()[-1]
     text = terminal(sample_diagnosis(), brief=True)
-    assert "ILL" in text.splitlines()[1]
-    assert len(text.splitlines()) <= 32
+    assert text.index("Why") < text.index("What to do") < text.index("Where to look")
 
 
 @pytest.mark.parametrize("width", [40, 60, 200])

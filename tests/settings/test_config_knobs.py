@@ -411,3 +411,11 @@ def test_the_shared_records(shared_runs: Path) -> None:
     assert sr.value("schedule.milestones") == [20000, 30000]
     assert (sr.value("clip.norm"), sr.value("checkpoint.every"), sr.value("amp.init_scale")) == (1.0, 20000, 65536.0)
     assert read("mlflow-lgbm-healthy/meta.yaml").dialect.NAME == "generic"
+
+
+def test_a_learner_is_as_long_as_learn_is_told() -> None:
+    text = "learning_rate: 1.0e-3\nn_steps: 128\nn_epochs: 6\ngamma: 0.9\ntotal_timesteps: 40000\n"
+    knobs = read_knobs([parse_text(text, "a.yml", "yaml")])
+    assert knobs.value("run.total_steps") == 40000
+    assert "run.epochs" not in knobs, "n_epochs is of one rollout"
+    assert read_knobs([parse_text("n_epochs: 6\n", "a.yml", "yaml")]).value("run.epochs") == 6

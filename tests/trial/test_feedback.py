@@ -151,7 +151,7 @@ def test_runs_are_stopped_where_nothing_more_can_come(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["RUN"], "needs the command"),
+        (["RUN"], "how it is started is not known"),
         (["RUN", "extra", "--cmd", "x"], "too many"),
         (["resume", "RUN"], "holds no trial"),
         (["report", "RUN"], "holds no trial"),

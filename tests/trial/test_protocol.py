@@ -28,7 +28,7 @@ def prepared(run_folder: Path, folder: Path, text: str, *, isolated: bool = Fals
         text, str(run_folder), str(run_folder / "config.yaml"), isolated, (str(run_folder / "train.log"),)
     )
     setting = Setting(9, 100.0, None, None, edits, {"optimizer.lr": 2.3})
-    return prepare(command, setting, "j", folder, run.configs, run.formats, {"run.seed": 7, "optimizer.lr": 2.3})
+    return prepare(command, setting, "j", folder, run, {"run.seed": 7, "optimizer.lr": 2.3})
 
 
 def test_the_shells_own_braces_are_left_alone() -> None:

@@ -20,7 +20,8 @@ to keep; what is missing to be sure; and what was suspected and is not the cause
 """
 EXAMPLES = """\
 examples:
-  wheeltapper diagnose runs/exp1
+  wheeltapper diagnose runs/exp1                        the answer, on one screen
+  wheeltapper diagnose runs/exp1 --full                 with all signs, causes and their evidence
   wheeltapper diagnose runs/exp1 --html report.html     one file, opens anywhere
   wheeltapper diagnose train.log --markdown             to paste into an issue
   wheeltapper diagnose runs/exp1 --target val/accuracy=0.8
@@ -53,7 +54,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     many.add_argument("--engine", metavar="NAME", help="ray, or ray:ADDRESS: scan on a Ray cluster (needs ray)")
     parser.add_argument("--target", metavar="NAME=VALUE", help="how likely is it that this score gets there?")
     add_line_options(parser)
-    parser.add_argument("--brief", action="store_true", help="the first screen only; with --json at most 1.5 kB a run")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--brief", action="store_true", help="the first screen only (the default); with --json at most 1.5 kB a run")
+    size.add_argument("--full", action="store_true", help="the whole report (the default into a file)")
     parser.add_argument("--fields", metavar="NAMES", help="with --json: only these, as in verdict,causes.id")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever was found")
     add_look_options(parser)
@@ -95,10 +98,12 @@ def run(args: argparse.Namespace) -> int:
             text = render(views)
             write(f"{text.rstrip()}\n\n{SIGNED_MARKDOWN}\n" if args.output else text, args.output)
         else:
+            from wheeltapper.report.first_screen import print_first_screens
             from wheeltapper.report.terminal import print_diagnoses
 
+            full = args.full or (args.output is not None and not args.brief)
             with console_for(args) as out:
-                print_diagnoses(views, out, brief=args.brief)
+                (print_diagnoses if full else print_first_screens)(views, out)
     return 0 if args.exit_zero else exit_code(d.verdict for d in diagnoses)
 
 

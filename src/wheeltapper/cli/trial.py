@@ -27,11 +27,15 @@ differ, and one arm per suspected cause with its single remedy. The plan and its
 """
 EXAMPLES = """\
 the command:
+  without --cmd the launch script or the one training script beside the run is started, in a copy of its folder with
+  the change made where the setting lives (a file of settings, or the script itself). Else, in --cmd:
   {config} {seed} {steps} {epochs} {resume} {out} and knobs such as {optimizer.lr} are filled in for each arm;
-  the same values are in WHEELTAPPER_CONFIG, _SEED, _STEPS, _RESUME, _OUT. A command without {out} runs in a
+  {set} stands for the changes as the script's options or Hydra's overrides; the same values are in WHEELTAPPER_CONFIG, _SEED, _STEPS, _RESUME, _OUT. A command without {out} runs in a
   copy of its folder. Metrics come from its own logs, or from wheeltapper.trial.step(loss=...) in the script.
 
 examples:
+  wheeltapper trial runs/exp1 --budget 15m
+  wheeltapper trial runs/exp1 --cmd "python train.py {set}"
   wheeltapper trial runs/exp1 --cmd "python train.py --config {config} --out {out}"
   wheeltapper trial runs/exp1 --cmd "python train.py -opt {config}" --cause lr-too-high --budget 30m
   wheeltapper trial runs/exp1 --cmd "python train.py --lr {optimizer.lr} --seed {seed} --out {out}" --set optimizer.lr=5e-5
@@ -55,7 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_what(what: argparse._ArgumentGroup) -> None:
-    what.add_argument("--cmd", metavar="COMMAND", help="how the training is started (see below)")
+    what.add_argument("--cmd", metavar="COMMAND", help="how the training is started (see below; default: as found beside the run)")
     what.add_argument(
         "--cause", action="append", default=[], metavar="ID", help="try this cause (default: the leading three)"
     )
@@ -159,9 +163,9 @@ def run(args: argparse.Namespace) -> int:
             f"`trial {args.path}` needs the folder of a trial.",
             do=f"For example: wheeltapper trial {args.path} trial_exp1.",
         )
-    if args.cmd is None:
+    if args.cmd is None and (args.good or args.bisect):
         raise InputError(
-            "a trial needs the command that starts the training.",
+            "a search needs the command that starts the training.",
             do='For example: --cmd "python train.py --config {config} --out {out}".',
         )
     return _search(args) if args.good or args.bisect else _begin(args)

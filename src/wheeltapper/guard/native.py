@@ -1,10 +1,10 @@
 """The part of a step that touches every gradient, in C++ where the machine has a compiler.
 
 A call into torch from Python costs a slow host half a microsecond for each tensor, and a step needs several of each: where
-they lie, of what kind they are, who wrote to them. Compiled against torch's own headers the same takes a tenth. Nothing
-waits for it: a compiler runs in a process of its own, at the lowest priority, once for each version of torch (about 15 s),
-and its result is kept in the user's cache folder. Until then, without a compiler, and with WHEELTAPPER_NATIVE=0, the
-guard does all of it in Python, with the same numbers.
+they lie, of what kind they are, who wrote to them. Compiled against torch's own headers the same takes a tenth. It is
+compiled only where WHEELTAPPER_NATIVE=1 asks for it. Nothing waits for it: a compiler runs in a process of its own, at the
+lowest priority, once for each version of torch (about 15 s), and its result is kept in the user's cache folder. Until then,
+without a compiler, and where nobody asked, the guard does all of it in Python, with the same numbers.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Build:
 
     def __init__(self) -> None:
         self.library: Any = None
-        self.over = os.environ.get("WHEELTAPPER_NATIVE") == "0" or sys.platform == "win32"
+        self.over = os.environ.get("WHEELTAPPER_NATIVE") != "1" or sys.platform == "win32"
         self._process: subprocess.Popen[bytes] | None = None
         self._path: Path | None = None
 

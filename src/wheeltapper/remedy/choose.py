@@ -125,6 +125,8 @@ def choose(
     first = next((c for c in ranked if c.id == wanted), None)
     if first is None and (first := leading(diagnosis.causes)) is not None and first.probability < EVEN:
         first = None
+    # What the user wants to try comes first: no other suspicion may have taken the setting before.
+    ranked.sort(key=lambda cause: cause.id != wanted)
     done: list[Treatment] = []
     left: list[Left] = []
     for cause in ranked:

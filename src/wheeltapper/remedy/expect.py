@@ -47,6 +47,10 @@ LOSS_KNOBS = ("loss.", "augment.", "diffusion.", "curriculum.")
 SAME_LOSS = frozenset({"bad-data-from-step", "nan-batch", "loss-not-finite"})
 
 
+# Times: a rate lowered by more was out of all practice, and says nothing of how long a usual one takes to come as far.
+MOST_SLOWER = 10.0
+
+
 @dataclass(frozen=True, slots=True)
 class Next:
     """The next run as far as it is known: its settings, and how much slower it learns."""
@@ -145,6 +149,8 @@ def _by(following: Next, sign: Finding, series: Series | None) -> float | None:
         return float(np.ceil(EARLY * end))
     gap = log_gap(series)
     by = (sign.onset + max(0.25 * sign.onset, 5 * gap)) * following.slower
+    if total is None and following.slower > MOST_SLOWER:
+        total = float(np.nanmax(series.at))
     return float(min(np.ceil(by), total)) if total else float(np.ceil(by))
 
 

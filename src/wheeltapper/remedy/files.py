@@ -21,11 +21,12 @@ from wheeltapper.errors import InputError
 from wheeltapper.remedy.case_file import NAME, Attempt, add_attempt, case_path, load_case
 from wheeltapper.remedy.draft import file_names
 from wheeltapper.remedy.fix import Fix
+from wheeltapper.remedy.launch import PATCH
 from wheeltapper.remedy.plan_file import PLAN, dump_plan, load_plan, seen_from
 from wheeltapper.settings.locked import exchange, locked
 from wheeltapper.settings.write import replace_bytes, write
 
-PAGES = ("fix.md", "fix.html")
+PAGES = ("fix.md", "fix.html", PATCH)
 CANNOT = "cannot be written: "  # as replace_bytes says it
 
 

@@ -17,6 +17,7 @@ from wheeltapper.remedy.draft import draft
 from wheeltapper.remedy.expect import Next, with_edits
 from wheeltapper.remedy.launch import Command, launches
 from wheeltapper.remedy.loads import LoadTest, edit_run, load_test
+from wheeltapper.remedy.named import named_cause
 from wheeltapper.remedy.options import Option, options_of, unloadable
 from wheeltapper.remedy.plan import Option as Letter
 from wheeltapper.remedy.plan import Plan
@@ -192,7 +193,8 @@ def _untried(diagnosis: Diagnosis, choice: Choice, wanted: str | None) -> str:
     """Why nothing is changed for the cause that the user wants to try; empty where something is, or code must be."""
     if wanted is None or any(t.cause == wanted for t in choice.by("apply", "try", "code")):
         return ""
-    cause = next(c for c in diagnosis.causes if c.id == wanted)
+    cause = named_cause(diagnosis, wanted)
+    assert cause is not None  # `choose` has refused what the run has not
     left = next((item.why for item in choice.left if item.cause == wanted), "")
     if left:
         return f"Nothing is changed to try {wanted} ({share(cause.probability)}): {left}"

@@ -169,6 +169,11 @@ class _Seen:
         scores = [p for name, p in last.items() if name != "lr" and not name.startswith("lr/")]
         return next((p for p in scores if p.status == "broken"), None)
 
+    def no_better(self) -> bool:
+        """The score that matters most ended where it had ended before, and the run is still not sound."""
+        compared = self.compared
+        return self.diagnosis.verdict != "sound" and compared.first in ("same", "worse") and not compared.helped
+
     def undone(self, knobs: Sequence[str]) -> tuple[str, bool]:
         """Why an edit of the learning rate is in the settings and not in force, and whether that is sure."""
         if self.plan.rates is None or not any(knob.startswith(RATE) for knob in knobs):
@@ -215,6 +220,8 @@ def _issue(new: _Seen, issue: Issue, stale: bool) -> IssueCheck:
         return told("NOT YET", f"{done}the plan names no sign to look for")
     why = done + "; ".join(why for _, why in verdicts)
     short = new.short()
+    if issue.proved and new.no_better() and all(sign.series is None for sign in issue.signs):
+        return told("REFUTED", f"{why}; but the run is no better than it was: this was not, or not alone, what made it ill")
     if short is None or issue.proved:
         return told("FIXED", why)
     if new.compared.first == "worse":  # the sign went away, and what matters most with it

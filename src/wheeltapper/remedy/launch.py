@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from wheeltapper.run.model import Run
 from wheeltapper.settings.edited import Edited
 
+PATCH = "fix.patch"
 _STARTS = re.compile(r"(^|\s)(python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun|uv|poetry)\s")
 
 
@@ -41,10 +42,43 @@ def launches(run: Run, edited: Sequence[Edited]) -> tuple[Command, ...]:
             start = _folder(run, folder)
             out.append(Command(f"{start} && bash {{new}}/{shlex.quote(name)}", "start the next run"))
             continue
-        line = _line_with(run, name)
+        line = _line_with(run, name) if tree is not None else _started_as(run, one.file)
         if line is not None:
             out.append(Command(line, "start the next run"))
+    if edited and all(os.path.isfile(one.file) for one in edited):
+        out.append(Command(f"cd {shlex.quote(patch_root(edited))} && git apply {{new}}/{PATCH}", "or change your own files"))
     return tuple(out)
+
+
+def patch_root(edited: Sequence[Edited]) -> str:
+    """The folder that the paths of the patch are seen from."""
+    return os.path.commonpath([os.path.dirname(os.path.abspath(one.file)) for one in edited])
+
+
+def patch_of(edited: Sequence[Edited]) -> str:
+    """All changes as one patch, for `git apply` in that folder."""
+    root = patch_root(edited)
+    return "".join(one.patch(PurePath(os.path.relpath(os.path.abspath(one.file), root)).as_posix()) for one in edited)
+
+
+def _started_as(run: Run, script: str) -> str | None:
+    """How a corrected training script is started, in a folder of its own with whatever it imports from beside it. Only
+    where it is known to be the entry: a launch script names it, or no other script lies there."""
+    folder = os.path.dirname(os.path.abspath(script))
+    name = PurePath(script).name
+    beside = [s for s in run.scripts if s.endswith(".py") and os.path.dirname(os.path.abspath(s)) == folder]
+    launch = [tree for tree in run.configs if tree.kind == "command" and tree.format == "shell" and tree.text is not None]
+    named = [tree for tree in launch if name in (tree.text or "")]
+    others = [os.path.abspath(path) for path in beside if PurePath(path).name != name]
+    if len(named) == 1:
+        others.append(os.path.abspath(named[0].file))
+        start = f"bash {shlex.quote(PurePath(named[0].file).name)}"
+    elif not others:
+        start = f"python {shlex.quote(name)}"
+    else:
+        return None
+    files = "".join(f"{shlex.quote(path)} " for path in others)
+    return f"mkdir -p NEW_RUN && cp {files}{{new}}/{shlex.quote(name)} NEW_RUN/ && cd NEW_RUN && {start}"
 
 
 def _runs_here(script: object, folder: str) -> bool:

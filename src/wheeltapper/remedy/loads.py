@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from wheeltapper.errors import RefusedEdit
 from wheeltapper.finding import Edit
 from wheeltapper.program.options import Option, literal
 from wheeltapper.program.program import argument
 from wheeltapper.program.reading import Code, read_code
+from wheeltapper.remedy.code_edits import edit_code
+from wheeltapper.remedy.dumped import written_by
+from wheeltapper.remedy.hydra_sources import hydra_sources
 from wheeltapper.run.model import Run
 from wheeltapper.settings.check import check_config
 from wheeltapper.settings.edit import editable, plan_edits
@@ -58,15 +63,44 @@ class LoadTest:
 
 
 def edit_run(run: Run, edits: Sequence[Edit]) -> list[Edited]:
-    """The files of a run with these edits made, with all that the run tells about its units and its options."""
-    return plan_edits(
-        run.configs, edits, run_formats=run.formats, options=declared_options(run), scale=scale_of(run)
-    )  # fmt: skip
+    """The files of a run with these edits made, each where the setting lives: in a file of settings or a launch script that
+    the program reads, else in the script itself. RefusedEdit, with the reason of the likelier place, where neither can be."""
+    own = authored(run)
+    if not any(editable(tree) for tree in own):
+        return edit_code(run, edits)
+    try:
+        return _edit_configs(run, own, edits)
+    except RefusedEdit as refused:
+        if not any(path.endswith(".py") for path in run.scripts):
+            raise
+        try:
+            return _each_where_it_lives(run, own, edits)
+        except RefusedEdit:
+            raise refused from None
+
+
+def _edit_configs(run: Run, own: Sequence[ConfigTree], edits: Sequence[Edit]) -> list[Edited]:
+    return plan_edits(own, edits, run_formats=run.formats, options=declared_options(run), scale=scale_of(run))
+
+
+def _each_where_it_lives(run: Run, own: Sequence[ConfigTree], edits: Sequence[Edit]) -> list[Edited]:
+    """Some edits in files of settings, some in the script."""
+    in_files: list[Edit] = []
+    for edit in edits:
+        try:
+            _edit_configs(run, own, [*in_files, edit])
+            in_files.append(edit)
+        except RefusedEdit:
+            continue
+    in_code = [edit for edit in edits if edit not in in_files]
+    return [*(_edit_configs(run, own, in_files) if in_files else []), *edit_code(run, in_code)]
 
 
 def load_test(edited: Edited, run: Run, *, loaders: bool = True) -> LoadTest:
     """Try the new text of one file. `loaders`: also the framework's own loader, where it is installed."""
-    before = next(tree for tree in run.configs if tree.file == edited.file and editable(tree))
+    before = next((tree for tree in authored(run) if tree.file == edited.file and editable(tree)), None)
+    if before is None:
+        return LoadTest(edited.file, _of_script(edited))
     after = replace(parse_text(edited.after, edited.file, before.format), kind=before.kind)
     knobs = read_knobs(run.configs, run_formats=run.formats)
     checks = [_parses(before, after), _only_meant(edited, before, after), _schema(run, knobs, before, after)]
@@ -77,7 +111,33 @@ def load_test(edited: Edited, run: Run, *, loaders: bool = True) -> LoadTest:
     return LoadTest(edited.file, tuple(checks))
 
 
+def _of_script(edited: Edited) -> tuple[Check, ...]:
+    """A training script: it parses, and only the lines of the edits differ."""
+    try:
+        ast.parse(edited.after)
+        parses = Check("parses as python", True, "Python takes it")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        parses = Check("parses as python", False, f"Python does not take it: {error}")
+    lines = sum(line.startswith("+") for line in edited.diff().splitlines()[2:])
+    most = 2 * len(edited.changes)  # an argument that is added may put a comma behind the one before it
+    return (
+        parses,
+        Check("only what was meant changes", lines <= most, f"{lines} {'line' if lines == 1 else 'lines'}"),
+        Check("the program reads as asked", True, "read again with the edit, the setting has its new value"),
+    )
+
+
 # -- what a run tells ----------------------------------------------------------------------------------
+
+
+def authored(run: Run) -> tuple[ConfigTree, ...]:
+    """The settings of a run without the files that its own scripts write (`args.yaml` that a script dumps is no input), and
+    with those that Hydra composed them from."""
+    names = {PurePath(tree.file).name for tree in run.configs if tree.kind != "command"}
+    dumped = written_by(run.scripts, names) if names else frozenset()
+    own = tuple(tree for tree in run.configs if PurePath(tree.file).name not in dumped or tree.kind == "command")
+    known = {os.path.realpath(tree.file) for tree in own}
+    return (*own, *(tree for tree in hydra_sources(run.scripts) if os.path.realpath(tree.file) not in known))
 
 
 def scale_of(run: Run) -> Scale:

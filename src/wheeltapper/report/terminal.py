@@ -58,18 +58,22 @@ def put(out: Console, *what: RenderableType) -> None:
     out.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
-def print_diagnoses(views: Sequence[RunView], out: Console, *, brief: bool = False) -> None:
+def print_diagnoses(views: Sequence[RunView], out: Console) -> None:
+    """The whole report of each run; of more than a few, one line each."""
+    for view in told_one_by_one(views, out):
+        put(out, Text(""), first_screen(view), detail(view))
+        # The report is longer than a screen: what was asked stands where the reader looks first, at its end.
+        put(out, Text(""), Text.assemble(verdict_line(view), "  ", (view.headline, "bold")))
+
+
+def told_one_by_one(views: Sequence[RunView], out: Console) -> Sequence[RunView]:
+    """Of several runs a table comes first; the runs that are few enough for a report each."""
     if len(views) > 1:
         put(out, _many(views))
     if len(views) > MOST_FULL:
         put(out, Text("Give one of these runs by its path for the whole report.", style="dim"))
-        return
-    for view in views:
-        put(out, Text(""), first_screen(view))
-        if not brief:
-            put(out, detail(view))
-            # The report is longer than a screen: what was asked stands where the reader looks first, at its end.
-            put(out, Text(""), Text.assemble(_verdict(view), "  ", (view.headline, "bold")))
+        return ()
+    return views
 
 
 def _many(views: Sequence[RunView]) -> RenderableType:
@@ -82,7 +86,7 @@ def _many(views: Sequence[RunView]) -> RenderableType:
     for view in sorted(views, key=lambda v: order[v.verdict])[:200]:
         # Runs that call themselves alike are told apart by where they lie.
         called = view.name if names[view.name] == 1 else view.root
-        table.add_row(_verdict(view), Text(called), Text(view.headline))
+        table.add_row(verdict_line(view), Text(called), Text(view.headline))
     counts = [f"{sum(v.verdict == key for v in views):,} {word}" for key, word in _COUNT_WORDS.items()]
     return Group(Text(f"{len(views):,} runs: " + ", ".join(counts), style="bold"), table)
 
@@ -90,12 +94,12 @@ def _many(views: Sequence[RunView]) -> RenderableType:
 _COUNT_WORDS = {"ill": "ill", "cannot-tell": "cannot tell", "sound": "sound"}
 
 
-def _verdict(view: RunView) -> Text:
+def verdict_line(view: RunView) -> Text:
     return Text(f"{SIGNS[view.verdict]} {view.verdict_words.upper()}  {view.chance}", style=STYLE[view.verdict])
 
 
 def first_screen(view: RunView) -> RenderableType:
-    parts: list[RenderableType] = [Text.assemble(_verdict(view), "  ", (view.name, "bold"))]
+    parts: list[RenderableType] = [Text.assemble(verdict_line(view), "  ", (view.name, "bold"))]
     under = " · ".join(part for part in (view.progress, view.formats) if part)
     if under:
         parts.append(Text(under, style="dim"))

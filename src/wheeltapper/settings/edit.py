@@ -36,19 +36,19 @@ from wheeltapper.settings.insert import insertions, removals
 from wheeltapper.settings.keys import NewKey, new_keys
 from wheeltapper.settings.knobs import KNOBS, Knobs, KnobValue, cast_value, read_knobs
 from wheeltapper.settings.parse import FORMATS, parse_text
+from wheeltapper.settings.records import is_record
 from wheeltapper.settings.spell import Unspellable
 from wheeltapper.settings.splice import Splice, not_a_literal, replacements
 from wheeltapper.settings.tree import ConfigTree, Leaf, Path
 from wheeltapper.settings.units import Scale, convert
 
-RECORDS = {".hydra", "lightning_logs", "wandb", "mlruns"}  # folders of what a run left; nothing is started from them
 __all__ = ["Change", "Edited", "RefusedEdit", "editable", "plan_edits", "same"]
 
 
 def editable(tree: ConfigTree) -> bool:
-    """A file its author wrote, and not what a run printed or saved."""
+    """A file its author wrote, and not what a run or its framework printed or saved."""
     kept = tree.text is not None and tree.format in FORMATS and tree.format != "namespace"
-    return kept and rank(tree) < 2 and tree.kind != "W&B config" and not RECORDS & set(PurePath(tree.file).parts)
+    return kept and rank(tree) < 2 and tree.kind != "W&B config" and not is_record(tree)
 
 
 def plan_edits(

@@ -39,14 +39,27 @@ class Edited:
     changes: tuple[Change, ...]
 
     def diff(self) -> str:
-        """A unified diff of the two texts; line ends as in the file."""
+        """A unified diff of the two texts, for reading: a line of context, every line end as a new line."""
         name = PurePath(self.file).name
-        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), f"a/{name}", f"b/{name}", n=1)
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return _unified(_lines(self.before), _lines(self.after), name, 1)
+
+    def patch(self, name: str) -> str:
+        """A unified diff that `git apply` and `patch -p1` take; `name` is the file as seen from where they are called."""
+        return _unified(_as_it_is(self.before), _as_it_is(self.after), name, 3)
+
+
+def _unified(before: list[str], after: list[str], name: str, context: int) -> str:
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=context)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").splitlines(keepends=True)
+
+
+def _as_it_is(text: str) -> list[str]:
+    """Lines by their new lines alone, as git has them: a form feed or a lone carriage return ends none."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.split("\n")[-1]) else [])
 
 
 def same(a: Any, b: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheeltapper.settings.dialects._lookup import known_key
 from wheeltapper.settings.dialects._nearest import SIDE, distance, settings_of
-from wheeltapper.settings.dialects.generic import fill_precision, known_names, meanings_of, takes
+from wheeltapper.settings.dialects.generic import fill_precision, known_names, meanings_of, of_a_rollout, takes
 from wheeltapper.settings.dialects.schema import ASIDE, View, as_bool, as_number, rank, unresolved
 from wheeltapper.settings.knob_table import BY_WORDS, KNOBS
 from wheeltapper.settings.loss_weights import loss_weights
@@ -74,7 +74,7 @@ def complete(view: View, found: Found, module: ModuleType, about: frozenset[str]
     held: dict[str, list[tuple[int, Any, Leaf, str | None]]] = {}
     read = {value.leaf.path for value in found.values() if value.leaf is not None}
     for path, value, leaf in settings_of(view)[:MOST_KEYS]:
-        if leaf.path in read:
+        if leaf.path in read or of_a_rollout(view, path):
             continue
         meant = _meaning(path, themes)
         if (

@@ -14,9 +14,10 @@ import yaml
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
 from wheeltapper.judge.model import SOMETHING_ELSE, Diagnosis, RankedCause
+from wheeltapper.remedy.loads import edit_run
 from wheeltapper.remedy.named import named_cause
-from wheeltapper.settings.edit import plan_edits
 from wheeltapper.settings.knobs import KNOBS, Knobs, cast_value
+from wheeltapper.trial.commands import overrides
 from wheeltapper.trial.model import Arm
 from wheeltapper.trial.protocol import Command, holes
 
@@ -130,7 +131,10 @@ def _refuse_unreachable(arm: Arm, diagnosis: Diagnosis, command: Command) -> Non
     if not edits:
         return
     try:
-        edited = plan_edits(diagnosis.run.configs, edits, run_formats=diagnosis.run.formats)
+        if "set" in holes(command.text):
+            overrides(diagnosis.run, edits)
+            return
+        edited = edit_run(diagnosis.run, edits)
     except RefusedEdit as refused:
         raise InputError(
             refused.what, where=refused.where, do=f"Name the knob in the command: --cmd '... {{{edits[0].knob}}}'."

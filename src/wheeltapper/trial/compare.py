@@ -110,7 +110,7 @@ def weigh(
 ) -> Weighed:
     """The evidence about one arm, by the rule."""
     floor = noise_floor(control, aa)
-    shown = [one.broke for one in control if one.broke is not None]
+    shown = [_ill(one, rule) for one in control if one.broke is not None]
     if not control or not arm:
         return _never("No pair has ended yet.", more=power.first_guess(rule))
     if shown and not any(shown):
@@ -126,6 +126,14 @@ def weigh(
             f"The control showed the symptom in only {sum(shown)} of {len(shown)} runs: nothing can be concluded."
         )
     return _by_difference(pairs, bool(shown), rule, floor, bias, forecast)
+
+
+def _ill(one: Outcome, rule: Rule) -> bool:
+    """Whether a control run shows the trouble again: its sign, or an endpoint no better than the original's."""
+    if one.broke or rule.original is None or one.value is None:
+        return bool(one.broke)
+    gain = one.value - rule.original if rule.better == "up" else rule.original - one.value
+    return gain <= (rule.delta or 0.0)
 
 
 def _never(why: str, pairs: int = 0, more: int | None = None) -> Weighed:

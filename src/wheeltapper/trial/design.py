@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
@@ -14,6 +14,7 @@ from wheeltapper.finding import Edit, Finding
 from wheeltapper.judge.model import Diagnosis
 from wheeltapper.reading.record import ClockName
 from wheeltapper.remedy.studied import study_of
+from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import signs
 from wheeltapper.run.model import Run, Series
 from wheeltapper.run.onsets import began, position
@@ -22,7 +23,8 @@ from wheeltapper.study.statistics import noise_of
 from wheeltapper.trial.measure import curve_of, endpoint, position_of, shows
 from wheeltapper.trial.model import Fork, Rule
 
-# Signs that are there or not there, whatever the level of the metric. For the others the metric itself is compared.
+# Signs that are there or not there. Those among them that mean "not learned" hang by a threshold, which one seed passes and the
+# next does not: the metric itself is compared, as for all others, wherever it is a number.
 ABRUPT = (
     "not-finite", "hidden-nan", "diverged", "collapsed", "at-chance", "at-prior", "stuck-from-start", "never-left-zero",
     "scale-collapse", "crashed", "constant-metric", "loss-exactly-zero", "spiked",
@@ -35,11 +37,13 @@ FROM_THE_START = ("schedule.warmup", "model.", "data.", "finetune.", "optimizer.
 SHARES = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0)  # lengths tried, as a part of the original
 LAST = 3  # evaluations averaged for the endpoint (TRL-08)
 MATTERS = 0.005  # of the endpoint's size: a smaller difference is nothing to a user, whatever its p
+LARGE = 0.2  # of the endpoint's size: a difference of a fifth matters to everybody, however noisy the run was
 MOST_PAIRS = 8  # d = 1.5 at power 0.9 needs 7 pairs (TRL-05); smaller effects are not worth a default trial
 
 
-def leading_symptom(diagnosis: Diagnosis, only: str | None = None) -> Finding | None:
-    """The ill sign that a trial must make go away: the one asked for, else an abrupt one, else the first."""
+def leading_symptom(diagnosis: Diagnosis, only: str | None = None, tried: Collection[str] = ()) -> Finding | None:
+    """The ill sign that a trial must make go away: the one asked for, else an abrupt one, else the first. Of `tried` causes,
+    one that they can bring about: another sign would stay, or come and go, whatever is done about them."""
     known = {sign.id for sign in signs()}
     ill = [f for f in diagnosis.findings if f.severity == "ill" and f.id in known]
     if only == "none":
@@ -50,6 +54,8 @@ def leading_symptom(diagnosis: Diagnosis, only: str | None = None) -> Finding | 
             shown = ", ".join(dict.fromkeys(f.id for f in ill)) or "none"
             raise InputError(f"the run does not show the sign {only!r}.", do=f"Signs that make it ill: {shown}.")
         return found[0]
+    can = {sign for cause in causes() if cause.id in tried for sign in cause.explains}
+    ill = [f for f in ill if not can or f.id in can]
     return next((f for f in ill if f.id in ABRUPT), ill[0] if ill else None)
 
 
@@ -98,7 +104,10 @@ def choose_rule(
     better: Literal["up", "down"] | None = None,
 ) -> Rule:  # fmt: skip
     """The decision rule. It is written into the ledger before the first arm runs, and not touched after."""
-    kind: Literal["symptom", "difference"] = "symptom" if symptom is not None and symptom.id in ABRUPT else "difference"
+    kind: Literal["symptom", "difference"] = "symptom" if symptom is not None and symptom.id in BEGIN else "difference"
+    end = endpoint(curve_of(metric, metric.clock, None), LAST)
+    if symptom is not None and symptom.id in ABRUPT and (end is None or not math.isfinite(end)):
+        kind = "symptom"  # nothing can be subtracted from it
     if better is None:
         better = "up" if metric.better == "up" else "down"
     return Rule(
@@ -111,18 +120,22 @@ def choose_rule(
         arms=max(1, arms),
         most_pairs=repeats or MOST_PAIRS,
         last=LAST,
+        original=end if kind == "difference" and end is not None and math.isfinite(end) else None,
     )
 
 
 def what_matters(series: Series) -> float | None:
-    """The smallest difference worth finding: two sigma of the endpoint's own wobble, and half a percent of its size."""
+    """The smallest difference worth finding: two sigma of the endpoint's own wobble, half a percent of its size at least and
+    a fifth at most."""
     values = series.values[series.finite]
     value = endpoint(curve_of(series, series.clock, None), LAST)
     if len(values) < 4:
         return None
     level = abs(value) if value is not None and math.isfinite(value) else float(np.median(np.abs(values)))
     wobble = 2.0 * noise_of(values).sigma / math.sqrt(LAST)
-    return float(f"{max(wobble, MATTERS * level):.2g}") or None
+    usual = float(np.median(np.abs(values)))
+    most = LARGE * max(level, usual)  # an ill run may wobble by more than all there is to gain
+    return float(f"{max(min(wobble, most), MATTERS * level):.2g}") or None
 
 
 def onset_of(diagnosis: Diagnosis, clock: str) -> float | None:

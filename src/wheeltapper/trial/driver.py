@@ -18,7 +18,7 @@ from pathlib import Path
 from wheeltapper import __version__
 from wheeltapper.errors import InputError
 from wheeltapper.run.gather import read_runs
-from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.run.model import Run
 from wheeltapper.trial import CONFIG
 from wheeltapper.trial.engines import STDOUT_FILE, Engine, Event, exit_code_left
 from wheeltapper.trial.judge import in_order, one_seed, rung_of, seed_does_nothing, verdicts_now
@@ -127,7 +127,7 @@ class Driver:
             and (took := self._whole(r.get("seconds"), r["outcome"]["steps"]))
         ]
         self.over = ""  # why nothing more is submitted
-        self._configs: tuple[tuple[ConfigTree, ...], tuple[str, ...]] | None = None
+        self._run: Run | None = None
         self._shown = 0.0
 
     # ------------------------------------------------------------------ the loop
@@ -201,7 +201,7 @@ class Driver:
         number = self.books.tries.get((arm.id, seed), 0) + 1
         name = f"s{seed}" if number == 1 else f"s{seed}.try{number}"
         folder = self.folder / "arms" / arm.id / name
-        job = prepare(self._command(), self._setting(arm, seed), f"{arm.id}-{name}", folder, *self._read_configs())
+        job = prepare(self._command(), self._setting(arm, seed), f"{arm.id}-{name}", folder, self._source(), self.plan.knobs)
         attempt = Attempt(job.id, arm.id, seed, number, str(folder))
         # Written before it is started: what is not in the ledger has not been started.
         self._tell(
@@ -232,12 +232,12 @@ class Driver:
         epochs = span if plan.clock == "epoch" else span / plan.per_epoch if plan.per_epoch else None
         return Setting(seed, steps, epochs, plan.fork.path, arm.edits, plan.knobs, arm.files)
 
-    def _read_configs(self) -> tuple[tuple[ConfigTree, ...], tuple[str, ...], dict[str, object]]:
-        if self._configs is None:
+    def _source(self) -> Run:
+        """The run that is tried, for its settings and scripts; read once."""
+        if self._run is None:
             runs = read_runs(self.plan.run)
-            run = next((r for r in runs if r.name == self.plan.name), runs[0])
-            self._configs = (run.configs, run.formats)
-        return (*self._configs, self.plan.knobs)
+            self._run = next((r for r in runs if r.name == self.plan.name), runs[0])
+        return self._run
 
     # ------------------------------------------------------------------ what happened
 

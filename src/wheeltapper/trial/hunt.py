@@ -106,7 +106,7 @@ class Hunt:
             command = replace(command, cwd=str(cwd), isolated=False)
         span = plan.length - plan.fork.step
         setting = Setting(seed, span, None, plan.fork.path, edits, plan.knobs)
-        job = prepare(command, setting, f"{arm}-{name}", folder, self.run.configs, self.run.formats, plan.knobs)
+        job = prepare(command, setting, f"{arm}-{name}", folder, self.run, plan.knobs)
         return job, Attempt(job.id, arm, seed, number, str(folder))
 
     def _settle(self, attempt: Attempt, code: int | None, seconds: float | None) -> None:

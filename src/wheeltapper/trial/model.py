@@ -67,6 +67,7 @@ class Rule:
     arms: int = 1
     most_pairs: int = 8  # repeats beyond this are bought only with what decided arms left over
     last: int = 3  # evaluations averaged for the endpoint
+    original: float | None = None  # the endpoint of the run that is tried: a control as bad as it shows the trouble again
 
 
 @dataclass(frozen=True, slots=True)

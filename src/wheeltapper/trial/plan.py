@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,16 @@ from wheeltapper import __version__
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
 from wheeltapper.judge.model import Diagnosis
+from wheeltapper.remedy.code_edits import seed_in_code
+from wheeltapper.remedy.loads import edit_run
 from wheeltapper.remedy.studied import study_of
-from wheeltapper.settings.edit import editable, plan_edits
+from wheeltapper.run.model import Run
+from wheeltapper.settings.edit import editable
 from wheeltapper.settings.knobs import KNOBS, Knobs
 from wheeltapper.settings.write import replace_bytes
 from wheeltapper.trial import design
 from wheeltapper.trial.arms import Wish, arms_of
+from wheeltapper.trial.commands import found_command, home_of
 from wheeltapper.trial.git import commit_of
 from wheeltapper.trial.ledger import hash_of
 from wheeltapper.trial.model import Arm, Fork, Rule
@@ -101,19 +105,22 @@ def plan_from(record: Any) -> TrialPlan:
 
 
 def make_plan(
-    diagnosis: Diagnosis, run_path: str, command_text: str, wish: Wish, *, search: Sequence[Edit] | None = None
+    diagnosis: Diagnosis, run_path: str, command_text: str | None, wish: Wish, *, search: Sequence[Edit] | None = None
 ) -> TrialPlan:
     """Everything decided. Raises InputError where the question cannot be put to trial.
 
-    `search`: the edits among which a search will look (hunt.py), instead of arms of its own; empty for commits.
+    `command_text` None: the command is found beside the run (commands.py). `search`: the edits among which a search will look (hunt.py), instead of arms of its own; empty for commits.
     """
-    check_command(command_text)
     run = diagnosis.run
+    if command_text is None:
+        command_text = found_command(run)
+        wish = replace(wish, cwd=wish.cwd or (None if (home := home_of(run)) is None else str(home)))
+    check_command(command_text)
     knobs: Knobs | None = study_of(diagnosis).maybe("knobs")
     command = _command(diagnosis, run_path, command_text, wish)
     arms, left = arms_of(diagnosis, command, wish, knobs) if search is None else ((), [])
     edits = [edit for arm in arms for edit in arm.edits] if search is None else list(search)
-    symptom = design.leading_symptom(diagnosis, wish.symptom)
+    symptom = design.leading_symptom(diagnosis, wish.symptom, {arm.cause for arm in arms if arm.cause})
     if diagnosis.verdict == "sound" and any(arm.cause for arm in arms):
         raise InputError(
             "the run is sound: there is no symptom whose cause could be tried.",
@@ -127,7 +134,8 @@ def make_plan(
     )  # fmt: skip
     fork = design.choose_fork(diagnosis, clock, edits, "resume" in holes(command_text))
     length, why = design.choose_length(diagnosis, rule, clock, end, fork, edits, wish.steps)
-    seed = knobs.value("run.seed") if knobs is not None else None
+    needed = _needed_knobs(command_text, knobs, run)
+    seed = needed.get("run.seed")
     first = seed if isinstance(seed, int) else 1
     seeds = tuple(first + i for i in range(rule.most_pairs))
     pace = design.seconds_per(run, clock)
@@ -153,8 +161,8 @@ def make_plan(
             fewest=min(fewest, len(seeds)) * (1 + sum(not arm.after for arm in arms)) + 1,
             most=len(seeds) * (1 + len(arms)) + min(AA_PAIRS, len(seeds)),
         ),
-        seed_way=_seed_way(command_text, knobs, run.configs),
-        knobs=_needed_knobs(command_text, knobs),
+        seed_way=_seed_way(command_text, seed, run),
+        knobs=needed,
         per_epoch=_number(run.fact("steps_per_epoch")),
         notes=_notes(rule, edits, length < end, metric.name),
         left=tuple(left),
@@ -235,18 +243,20 @@ def _written(diagnosis: Diagnosis, cwd: Path, root: Path) -> tuple[str, ...]:
     return tuple(sorted(map(str, out)))
 
 
-def _needed_knobs(text: str, knobs: Knobs | None) -> dict[str, Any]:
+def _needed_knobs(text: str, knobs: Knobs | None, run: Run) -> dict[str, Any]:
     needed = [name for name in (*holes(text), "run.seed") if name in KNOBS]
-    return {} if knobs is None else {name: knobs.value(name) for name in needed if name in knobs}
+    found = {} if knobs is None else {name: knobs.value(name) for name in needed if name in knobs}
+    if "run.seed" not in found and (seed := seed_in_code(run)) is not None:
+        found["run.seed"] = seed
+    return found
 
 
-def _seed_way(text: str, knobs: Knobs | None, configs: Sequence[Any]) -> str:
+def _seed_way(text: str, seed: Any, run: Run) -> str:
     if "seed" in holes(text):
         return "by {seed} in the command"
-    seed = None if knobs is None else knobs.get("run.seed")
-    if seed is not None and seed.leaf is not None:
+    if isinstance(seed, int) and "set" not in holes(text):
         try:
-            edited = plan_edits(configs, [Edit("run.seed", seed.value, int(seed.value) + 1)])
+            edited = edit_run(run, [Edit("run.seed", seed, seed + 1)])
             change = edited[0].changes[0]
             return f"by {change.key} in {Path(edited[0].file).name}:{change.line}"
         except RefusedEdit:

@@ -1,6 +1,6 @@
 """How an arm is started, for any training command.
 
-`{config}` `{seed}` `{steps}` `{epochs}` `{resume}` `{out}` in the command are filled in, and `{knob.id}` by the
+`{config}` `{seed}` `{steps}` `{epochs}` `{resume}` `{out}` `{set}` in the command are filled in, and `{knob.id}` by the
 arm's value of that knob. The same values stand in WHEELTAPPER_* variables. A command that does not name `{out}`
 would write over the original run, so each of its repeats runs in a copy of the working folder.
 """
@@ -20,14 +20,15 @@ from typing import Any
 from wheeltapper import trial as script_side
 from wheeltapper.errors import InputError
 from wheeltapper.finding import Edit
-from wheeltapper.settings.edit import plan_edits
+from wheeltapper.remedy.loads import edit_run
+from wheeltapper.run.model import Run
 from wheeltapper.settings.edited import Edited
 from wheeltapper.settings.knobs import KNOBS
-from wheeltapper.settings.tree import ConfigTree
+from wheeltapper.trial.commands import overrides
 from wheeltapper.trial.engines import Job
 from wheeltapper.trial.quoting import written_at
 
-WORDS = ("config", "seed", "steps", "epochs", "resume", "out")
+WORDS = ("config", "seed", "steps", "epochs", "resume", "out", "set")
 # ${VAR} belongs to the shell and {print $1} to awk; ours is a word or a dotted word alone.
 HOLE = re.compile(r"(?<!\$)\{([A-Za-z_][\w.]*)\}")
 LINKED_FILE = 16 << 20  # bytes; a larger file is data or weights, and is linked instead of copied
@@ -119,6 +120,8 @@ def _spelt(value: Any) -> str:
 def config_edits(setting: Setting, command: str, knobs: Mapping[str, Any]) -> list[Edit]:
     """The edits that must go into files: those whose knob the command does not name, and the seed."""
     named = set(holes(command))
+    if "set" in named:
+        return []
     out = [edit for edit in setting.edits if edit.knob not in named]
     old = knobs.get("run.seed")
     if "seed" not in named and old is not None and old != setting.seed and not any(e.knob == "run.seed" for e in out):
@@ -131,15 +134,14 @@ def prepare(
     setting: Setting,
     job_id: str,
     folder: Path,
-    configs: Sequence[ConfigTree],
-    formats: Sequence[str] = (),
+    run: Run,
     knobs: Mapping[str, Any] | None = None,
 ) -> Job:
     """Lay out the folder of one repeat and give the job that runs it."""
     out = folder / "out"
     out.mkdir(parents=True, exist_ok=True)
     edits = config_edits(setting, command.text, knobs or {})
-    edited = plan_edits(configs, edits, run_formats=formats) if edits else []
+    edited = edit_run(run, edits) if edits else []
     cwd = Path(command.cwd)
     if command.isolated:
         lay_out(cwd, folder / "work", (*command.leave_out, str(folder)))
@@ -159,7 +161,7 @@ def prepare(
         "resume": setting.resume,
         "out": str(out),
     }
-    text = fill(command.text, values)
+    text = fill(_with_overrides(command.text, setting, run), values)
     (folder / COMMAND_FILE).write_text(f"cd {shlex.quote(str(cwd))}\n{text}\n", encoding="utf-8")
     env = {script_side.SEED: str(setting.seed), script_side.OUT: str(out)}
     for name, value in ((script_side.STEPS, setting.steps), (script_side.CONFIG, config), (script_side.RESUME, setting.resume)):  # fmt: skip
@@ -171,6 +173,11 @@ def prepare(
     return Job(
         job_id, text, str(cwd), str(folder), env, command.cpus, command.gpus, command.memory, command.timeout
     )  # fmt: skip
+
+
+def _with_overrides(text: str, setting: Setting, run: Run) -> str:
+    """`{set}` is several words or none, so it is not filled in as the others are."""
+    return text if "set" not in holes(text) else text.replace("{set}", overrides(run, setting.edits)).strip()
 
 
 def _place_configs(command: Command, edited: Sequence[Edited], folder: Path) -> str | None:

@@ -17,8 +17,8 @@ from typing import TypeVar
 from wheeltapper.errors import InputError, RefusedEdit
 from wheeltapper.finding import Edit
 from wheeltapper.judge.compare import compare_runs
+from wheeltapper.remedy.loads import edit_run
 from wheeltapper.run.model import Run
-from wheeltapper.settings.edit import plan_edits
 from wheeltapper.trial.git import git
 from wheeltapper.trial.protocol import holes
 
@@ -51,7 +51,7 @@ def differences(bad: Run, good: Run, command: str) -> Differences:
         edit = Edit(one.name, one.a, one.b)
         if edit.knob not in holes(command):
             try:
-                plan_edits(bad.configs, [edit], run_formats=bad.formats)
+                edit_run(bad, [edit])
             except RefusedEdit as refused:
                 left.append((one.name, refused.what))
                 continue

@@ -1,12 +1,15 @@
 """The guard in a Lightning Trainer.
 
-    trainer = Trainer(callbacks=[GuardCallback()])       # incidents go to trainer.default_root_dir
+    from wheeltapper.guard.adapters.lightning import GuardCallback
+    trainer = Trainer(callbacks=[GuardCallback()])       # incidents go to trainer.log_dir, beside metrics.csv
+    trainer.fit(model, loader)
 
 Works with `lightning` and with `pytorch_lightning`. Of several optimizers the first is guarded.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 try:
@@ -19,7 +22,7 @@ from wheeltapper.guard.session import Session, guarded, harmless
 
 
 class GuardCallback(Callback):  # type: ignore[misc]
-    """Options are those of `guarded`; run_dir is the Trainer's default_root_dir unless given."""
+    """Options are those of `guarded`; run_dir is the folder of the Trainer's logger unless given."""
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -35,7 +38,7 @@ class GuardCallback(Callback):  # type: ignore[misc]
         optimizer = trainer.optimizers[0]
         total = trainer.estimated_stepping_batches
         options: dict[str, Any] = {
-            "run_dir": trainer.default_root_dir,
+            "run_dir": log_folder(trainer),
             "scheduler": next((s for s in schedulers(trainer) if s.optimizer is optimizer), None),
             "scaler": getattr(trainer.precision_plugin, "scaler", None),
             "total_steps": int(total) if total and total != float("inf") else None,
@@ -90,6 +93,12 @@ class GuardCallback(Callback):  # type: ignore[misc]
             if self.session.crash is not None and isinstance(exception, Exception):
                 self.session.crash.tell(exception)
             self.session.close()
+
+
+def log_folder(trainer: Any) -> str:
+    """Where the first logger writes; without one a folder of our own, for the Trainer's is where the program was started."""
+    folder = trainer.log_dir if getattr(trainer, "loggers", ()) else None
+    return str(folder or os.path.join(trainer.default_root_dir, "guard"))
 
 
 def schedulers(trainer: Any) -> list[Any]:

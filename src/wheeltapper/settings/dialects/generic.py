@@ -165,6 +165,9 @@ def meaning_and_unit(name: str) -> tuple[str, str | None] | None:
     return _NAMES.get(name.lower().replace("-", "_"))
 
 
+OF_A_ROLLOUT = ("n_steps", "n_epochs")
+
+
 def recognise(tree: ConfigTree) -> float:  # noqa: ARG001  (never claimed: the fallback needs no claim)
     return 0.0
 
@@ -176,7 +179,12 @@ def knobs(view: View, found: Found) -> None:
 def fill(view: View, found: Found) -> None:
     """Knobs by spelling, for what is not found yet. Two different values for one knob: neither is believed."""
     found_here: dict[str, list[tuple[int, Any, Leaf, str | None]]] = {}
+    if _learns_by_steps(view):
+        total = view.first("total_timesteps")
+        found.give("run.total_steps", None if total is None else total.value, total, unit="steps")
     for path, value, leaf in settings_of(view):
+        if of_a_rollout(view, path):
+            continue
         for knob, unit in meanings_of(path):
             if SIDE.search(".".join(path[:-1])) or takes(knob, value) is False:
                 continue
@@ -229,6 +237,16 @@ def takes(knob: str, value: Any) -> bool:
     if knob in ("run.total_steps", "run.epochs"):
         return (as_number(value) or 0) > (1 if knob == "run.total_steps" else 0)  # one step is what a caller repeats
     return KNOBS[knob].kind != "name" or isinstance(value, str)
+
+
+def of_a_rollout(view: View, path: tuple[str, ...]) -> bool:
+    """`n_steps` and `n_epochs` beside the `total_timesteps` of a reinforcement learner: of one rollout, not of the run."""
+    return path[-1] in OF_A_ROLLOUT and _learns_by_steps(view)
+
+
+def _learns_by_steps(view: View) -> bool:
+    """Whether these are the settings of a learner as Stable-Baselines3 has them, whose `learn` is given the length."""
+    return view.first("total_timesteps") is not None and any(view.has(key) for key in ("n_steps", "learning_starts", "gamma"))
 
 
 def _pairs(view: View, found: Found) -> None:
