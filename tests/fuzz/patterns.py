@@ -24,7 +24,7 @@ PIECES = [
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     for info in pkgutil.walk_packages(wheeltapper.__path__, "wheeltapper."):
-        if any(part in info.name for part in (".lab", ".guard", "__main__", ".dashboard", ".mcp.server")):
+        if any(part in info.name for part in (".lab", ".guard", "__main__", ".dashboard", ".mcp.server", ".web", ".fleet.on_ray", ".places", ".notebook")):
             continue
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():

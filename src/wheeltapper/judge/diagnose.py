@@ -24,7 +24,7 @@ from wheeltapper.judge.model import (
     Verdict,
 )
 from wheeltapper.judge.posterior import Item, Posterior, is_proof, weigh
-from wheeltapper.judge.tables import declared_causes, tables
+from wheeltapper.judge.tables import declared_causes, is_setting, tables
 from wheeltapper.judge.validity import judge_metrics
 from wheeltapper.program.checks import registry
 from wheeltapper.reading.record import ClockName
@@ -145,7 +145,7 @@ def _observed(posterior: Posterior, findings: Sequence[Finding]) -> list[Finding
     out = []
     for item in items:
         seen = item.seen
-        if isinstance(seen, Seen) and not seen.inside and seen.id not in known and seen.value is not None:
+        if isinstance(seen, Seen) and not seen.inside and seen.id not in known and seen.value is not None and not is_setting(seen.id):
             numbers = {"value": seen.value, "bits": round(item.bits, 2)}
             out.append(
                 Finding(

@@ -208,7 +208,8 @@ def _ratios(held: Tables, id_: str, ids: tuple[str, ...], known: dict[str, Float
 
 def weighed_grade(held: Tables, grade: Grade, check: str, own: int = 0) -> Grade:
     """A proof of a check of the program that has not proved itself yet is untried; arithmetic on settings is a proof."""
-    return "untried" if grade == "proof" and check in registry() and not held.proves(check, own) else grade
+    known = registry().get(check)
+    return "untried" if grade == "proof" and known is not None and not held.proves(check, known.untried, own) else grade
 
 
 def is_proof(held: Tables, pointer: Pointer) -> bool:

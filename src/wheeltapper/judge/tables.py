@@ -30,7 +30,8 @@ MOST = 8.0  # bits of one observation
 UNMEASURED = 1.5  # bits of one observation for a cause that no labelled run had
 FEWEST = 2  # labelled runs that make a cause measured
 ELSE = 0.6  # of the bits of all ill runs together count for "something else": it is not one thing
-PROVED = 3  # broken runs that make the proof of a check one
+PROVED = 3  # broken runs that make the proof of an untried check one
+SELDOM = 20  # times that a check is right for one that it is wrong
 SIGN_STATES = 4  # clear, note, watch, ill
 BAND_WORTH = 2.0  # runs' worth of the declared band: inside in healthy runs, outside in ill ones
 RARE = 0.02  # of healthy runs have it: an observation this far out of its band
@@ -71,10 +72,11 @@ class Tables(msgspec.Struct, frozen=True):
     calibration: list[tuple[float, float]] = []  # log odds as computed -> probability as observed on left-out runs
     made_of: dict[str, Any] = {}
 
-    def proves(self, check: str, own: int = 0) -> bool:
-        """Whether a check's proofs have shown to be proofs: on enough broken runs (`own` of them do not count), and on no healthy one."""
+    def proves(self, check: str, untried: bool, own: int = 0) -> bool:
+        """Whether a check's proofs are proofs: it was silent on healthy runs (but for one in twenty times that it spoke), and an untried
+        one spoke on enough broken ones (`own` of them do not count)."""
         ill, well = self.checks.get(check, (0, 0))
-        return ill - own >= PROVED and well == 0
+        return ill - own >= SELDOM * well and (not untried or ill - own >= PROVED)
 
     def measured(self, cause: str) -> bool:
         return self.causes.get(cause, 0) >= FEWEST

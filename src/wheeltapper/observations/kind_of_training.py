@@ -1,9 +1,8 @@
 """What kind of training this is, by what is logged and set.
 
 ## Definition
-0 plain supervised training with a loss alone, 1 classes (accuracy, F1, AUC), 2 numbers (MSE, R2), 3 tokens (perplexity, bits, a
-vocabulary), 4 transcripts and translations (CER, WER, BLEU), 5 pictures by pixel (IoU, Dice, mAP, PSNR), 6 ranking (NDCG, hits),
-7 latent variables (KL), 8 adversarial, 9 agents (return), 10 preferences, 11 noise levels (diffusion).
+0 a loss alone or numbers (MSE, R2), 1 classes and ranks (accuracy, F1, AUC, NDCG), 2 text (perplexity, bits, CER, WER, BLEU, a vocabulary),
+3 pictures by pixel (IoU, Dice, mAP, PSNR), 4 latent variables (KL), 5 adversarial, 6 agents (return), 7 preferences, 8 noise levels (diffusion).
 
 ## Derivation
 Causes belong to kinds: a discriminator cannot win where there is none, and labels cannot be shuffled where there are no labels. It
@@ -18,6 +17,7 @@ Mixed trainings count as the last kind that fits.
 
 from __future__ import annotations
 
+from wheeltapper.finding import Unknown
 from wheeltapper.observations import Reading
 from wheeltapper.run.model import Run
 from wheeltapper.settings.knobs import Knobs
@@ -25,28 +25,27 @@ from wheeltapper.study.curves import FEWEST, Task
 
 ABOUT = "learning"
 SETTING = True
-EDGES = tuple(k + 0.5 for k in range(11))
+EDGES = tuple(k + 0.5 for k in range(8))
 BAND = (None, None)
 KINDS = (
-    (0, "a loss alone", ()),
-    (1, "classes", ("accuracy", "f1", "auc", "top5", "mcc", "precision", "recall", "error")),
-    (2, "numbers", ("mse", "rmse", "mae", "mape", "mase", "correlation", "relative_error")),
-    (3, "tokens", ("perplexity", "bits")),
-    (4, "transcripts or translations", ("cer", "wer", "bleu", "rouge")),
-    (5, "pictures by pixel", ("iou", "dice", "map", "map50", "psnr", "ssim")),
-    (6, "ranking", ("ndcg", "hit", "mrr")),
-    (7, "latent variables", ("kl",)),
+    (0, "numbers or a loss alone", ("loss", "mse", "rmse", "mae", "mape", "mase", "correlation", "relative_error")),
+    (1, "classes or ranks", ("accuracy", "f1", "auc", "top5", "mcc", "precision", "recall", "error", "ndcg", "hit", "mrr")),
+    (2, "text", ("perplexity", "bits", "cer", "wer", "bleu", "rouge")),
+    (3, "pictures by pixel", ("iou", "dice", "map", "map50", "psnr", "ssim")),
+    (4, "latent variables", ("kl",)),
 )
-ADVERSARIAL, AGENTS, PREFERENCES, NOISE = 8, 9, 10, 11
+TEXT, ADVERSARIAL, AGENTS, PREFERENCES, NOISE = 2, 5, 6, 7, 8
 
 
-def observe(run: Run, task: Task, knobs: Knobs | None = None) -> Reading:
-    kind, words = _kind(run, task, knobs)
+def observe(run: Run, task: Task, knobs: Knobs | None = None) -> Reading | Unknown:
+    logged = {s.quantity for s in run.series.values() if s.quantity and int(s.finite.sum()) >= FEWEST}
+    if not logged:
+        return Unknown("nothing is logged that tells the kind of training", ("a log",))
+    kind, words = _kind(logged, task, knobs)
     return Reading(float(kind), f"by what is logged this is a training of {words}")
 
 
-def _kind(run: Run, task: Task, knobs: Knobs | None) -> tuple[int, str]:
-    logged = {s.quantity for s in run.series.values() if s.quantity and int(s.finite.sum()) >= FEWEST}
+def _kind(logged: set[str], task: Task, knobs: Knobs | None) -> tuple[int, str]:
     if task.reinforcement:
         return AGENTS, "an agent"
     if task.adversarial:
@@ -56,6 +55,6 @@ def _kind(run: Run, task: Task, knobs: Knobs | None) -> tuple[int, str]:
     if task.diffusion:
         return NOISE, "noise levels"
     found = [(kind, words) for kind, words, named in KINDS if logged & set(named)]
-    if not found and knobs is not None and "vocab_size" in knobs:
-        return 3, "tokens"
+    if knobs is not None and "vocab_size" in knobs and (not found or found[-1][0] == 0):
+        return TEXT, "text"
     return found[-1] if found else KINDS[0][:2]

@@ -36,6 +36,7 @@ from typing import Any, Literal, get_args
 from wheeltapper.errors import ContractError
 from wheeltapper.finding import Evidence, Finding, Remedy
 from wheeltapper.observations import About, Observation, observations
+from wheeltapper.program.checks import registry
 from wheeltapper.reading.record import ClockName
 from wheeltapper.rules.signs import signs
 from wheeltapper.run.model import Run
@@ -207,6 +208,11 @@ def _offer(module: ModuleType) -> Callable[[Case], tuple[Remedy, ...]]:
     return lambda _case: always
 
 
+def _checks_that_name(cause_id: str) -> tuple[str, ...]:
+    """The checks of programs whose finding speaks for this cause."""
+    return tuple(check.id for check in registry().values() if check.cause == cause_id)
+
+
 def _cause(module: ModuleType) -> Cause:
     about: About = _given(module, "ABOUT")
     shows = _said(module, "SHOWS")
@@ -221,7 +227,7 @@ def _cause(module: ModuleType) -> Cause:
         about=about,
         shows=shows,
         forbids=_said(module, "FORBIDS"),
-        proved_by=tuple(getattr(module, "PROVED_BY", ())),
+        proved_by=(*getattr(module, "PROVED_BY", ()), *_checks_that_name(module.ID)),
         explains=tuple(_given(module, "EXPLAINS")),
         trial=_given(module, "TRIAL"),
         remedies=_offer(module),
