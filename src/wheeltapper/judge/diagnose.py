@@ -24,7 +24,7 @@ from wheeltapper.judge.model import (
     Verdict,
 )
 from wheeltapper.judge.posterior import Item, Posterior, is_proof, weigh
-from wheeltapper.judge.tables import declared_causes, is_setting, tables
+from wheeltapper.judge.tables import POOLED, declared_causes, is_setting, tables
 from wheeltapper.judge.validity import judge_metrics
 from wheeltapper.program.checks import registry
 from wheeltapper.reading.record import ClockName
@@ -92,9 +92,10 @@ def diagnose_run(
 
 
 def _verdict(posterior: Posterior, evidence: Evidence, study: Study, lines: Lines) -> Verdict:
-    """Ill from a probability on; sound only below another one, with something clearly learned and no proof of a defect."""
+    """Ill from a probability on; sound only below another one, with something clearly learned, no proof of a defect and no setting
+    beyond its working range."""
     certain = any(f.severity == "ill" and f.grade == "is" for f in without_echoes(evidence.findings))
-    proved = any(is_proof(tables(), pointer) for pointer in evidence.pointers)
+    proved = any(is_proof(tables(), pointer) or pointer.grade in ("range", "edge") for pointer in evidence.pointers)
     if posterior.p_ill >= lines.ill:
         return "ill"
     learned = study.get("learned").seen and not _at_trivial_level(evidence.seen)
@@ -196,7 +197,7 @@ def _ranked(id_: str, share: float, posterior: Posterior, case: Case) -> RankedC
         grade=_claim(share, proved),
         explains=explains or tuple(sorted(ill))[:1],
         evidence=tuple(weighed),
-        summary=next((e.text for e in weighed if e.bits > 0), ""),
+        summary=next((e.text for e in weighed if e.bits > 0 and e.group not in POOLED), ""),
         remedies=remedies_of(known, case) if known is not None else (),
         trial=known.trial if known is not None else "",
         onset=case.since(clock, *explains) if explains else case.since(clock),

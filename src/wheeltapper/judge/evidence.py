@@ -18,7 +18,7 @@ from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import Sign, ask, signs
 from wheeltapper.study import Absent, Study
 
-Grade = Literal["proof", "hint", "range", "note", "untried"]
+Grade = Literal["proof", "hint", "range", "edge", "note", "untried"]
 FAILED = "this {kind} failed, which is a bug in Wheeltapper"
 FAILS: tuple[type[Exception], ...] = (Exception,)  # what one observation or sign must not take the others with it by
 SEVERITY = {"note": 1, "watch": 2, "ill": 3}
@@ -162,7 +162,7 @@ def _out_of_range(study: Study) -> Iterator[Pointer]:
                 "beyond-range", beyond.sentence(), "watch", "suspected", numbers={"steps": beyond.steps},
                 places=(place,) if place.file else (),
             )  # fmt: skip
-            yield Pointer(beyond.range.cause, "range", told)
+            yield Pointer(beyond.range.cause, "range" if beyond.steps >= 1 else "edge", told)
 
 
 def _contradictions(study: Study) -> Iterator[Pointer]:

@@ -39,8 +39,7 @@ EXPLAINS = (
     "barely-learned", "diverged", "at-chance", "too-slow", "plateau", "collapsed", "not-finite", "stuck-from-start",
     "declined-after-peak", "at-prior",
 )  # fmt: skip
-SHOWS = {"beyond-practice": "high"}
-FORBIDS = {"beyond-practice": "in"}
+SHOWS = {"beyond-practice": "high", "beyond-range": "high"}
 TRIAL = "a short run with that one setting at the middle of practice, same seed"
 MIDDLE = 0.5
 

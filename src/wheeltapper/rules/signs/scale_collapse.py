@@ -39,6 +39,7 @@ from wheeltapper.study.statistics import noise_of
 
 ID = "scale-collapse"
 LIVE = True
+DECIDES = True
 STOPPED = re.compile(r"minimum loss scale reached|loss scale already at minimum", re.IGNORECASE)
 FLOOR = 1e-4  # fairseq's --min-loss-scale; below, nothing that fp16 holds is left of a gradient
 SAME = re.compile(r"loss scale: ([\d.e+-]+), reducing to ([\d.e+-]+)", re.IGNORECASE)  # DeepSpeed, at its floor
