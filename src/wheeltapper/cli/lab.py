@@ -26,7 +26,7 @@ examples:
   wheeltapper lab rerun lab_runs/runs/run-1a2b3c4d5e --config fix/run.sh -o lab_runs/again
   wheeltapper lab corpus --n 100 --size test --jobs 2 -o lab_runs/corpus
   wheeltapper lab score lab_runs/corpus
-  wheeltapper lab fit lab_runs/corpus --test lab_runs/other -o fitted.json
+  wheeltapper lab fit research/seen.json.gz -o fitted.json --accuracy docs/accuracy.md
   wheeltapper lab gallery lab_runs/corpus -o gallery.html
 
 The truth about a run is written beside the runs (DIR/truth), never inside them.
@@ -67,9 +67,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     score.add_argument("--json", action="store_true", help="as JSON")
     score.add_argument("--misses", action="store_true", help="also name every run that was got wrong")
     fitting = actions.add_parser("fit", help="fit the judge's tables on a labelled set; test them on others")
-    fitting.add_argument("corpus", metavar="DIR", help="the set to fit on")
+    fitting.add_argument("corpus", nargs="+", metavar="SET", help="folders of labelled runs, or files of what was seen in some (--seen)")
     fitting.add_argument("--test", nargs="*", default=[], metavar="DIR", help="sets of other seeds or sizes to test on")
     fitting.add_argument("--jobs", type=int, default=1)
+    fitting.add_argument("--seen", metavar="FILE", help="keep what was seen in the runs here (.json or .json.gz), to fit again without them")
+    fitting.add_argument("--accuracy", metavar="FILE", help="write how right it is on left-out runs here, as Markdown")
     fitting.add_argument(
         "-o", "--output", metavar="FILE", help="write the tables here (the package's: judge/fitted.json)"
     )
@@ -204,20 +206,26 @@ def run_fit(args: argparse.Namespace) -> int:
     import msgspec
 
     from wheeltapper.cli.output import write
+    from wheeltapper.lab.accuracy import page
     from wheeltapper.lab.fit import calibrate, fit, judge_with, left_out
-    from wheeltapper.lab.labelled import see_all
+    from wheeltapper.lab.labelled import labelled, save
 
-    runs = see_all(Path(args.corpus), args.jobs, say if sys.stderr.isatty() else lambda _line: None)
+    tell = say if sys.stderr.isatty() else lambda _line: None
+    runs = [run for place in args.corpus for run in labelled(Path(place), args.jobs, tell)]
+    if args.seen:
+        save(runs, Path(args.seen))
     if len({run.family for run in runs}) < 2 or len({run.ill for run in runs}) < 2:
         raise InputError(
-            f"{args.corpus} is too small a set to fit on.",
+            f"{', '.join(args.corpus)} is too small a set to fit on.",
             do="It takes healthy and broken runs of two families or more.",
         )
     unseen = left_out(runs, lambda run: run.family)
     held = calibrate(fit(runs), unseen)
     print(_fit_line("families that were left out", held, unseen))
     for other in args.test:
-        print(_fit_line(f"tested on {Path(other).name}", held, judge_with(held, see_all(Path(other), args.jobs))))
+        print(_fit_line(f"tested on {Path(other).name}", held, judge_with(held, labelled(Path(other), args.jobs))))
+    if args.accuracy:
+        write(page(held, unseen), args.accuracy)
     if args.output:
         write(msgspec.json.format(msgspec.json.encode(held), indent=1).decode() + "\n", args.output)
     return 0

@@ -11,6 +11,7 @@ from typing import Literal
 from wheeltapper.finding import Clear, Edit, Evidence, Finding, Grade, Remedy, Safety, Unknown
 from wheeltapper.judge.evidence import Seen
 from wheeltapper.run.model import Run
+from wheeltapper.shown import Shown
 from wheeltapper.study import Study
 
 Verdict = Literal["sound", "ill", "cannot-tell"]
@@ -135,8 +136,8 @@ class Lines:
     sound: float = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis(Shown):
     """The whole answer about one run."""
 
     run: Run

@@ -6,6 +6,7 @@ What is seen is small (a state for each observation), so thousands of runs are k
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -121,10 +122,21 @@ def _states(path: str) -> tuple[dict[str, int], list[tuple[str, str, str]], bool
 
 
 def save(runs: Iterable[Labelled], file: Path) -> None:
+    """What was seen, as JSON; packed where the name ends in .gz."""
+    data = msgspec.json.encode(list(runs))
     partial = file.with_suffix(".part")
-    partial.write_bytes(msgspec.json.encode(list(runs)))
+    partial.write_bytes(gzip.compress(data, mtime=0) if file.suffix == ".gz" else data)
     os.replace(partial, file)
 
 
 def load(file: Path) -> list[Labelled]:
-    return msgspec.json.decode(file.read_bytes(), type=list[Labelled])
+    try:
+        data = file.read_bytes()
+        return msgspec.json.decode(gzip.decompress(data) if file.suffix == ".gz" else data, type=list[Labelled])
+    except (OSError, EOFError, ValueError, msgspec.DecodeError) as error:
+        raise InputError(f"{file} does not hold what was seen of labelled runs: {error}", do="Make it with `lab fit --seen`.") from error
+
+
+def labelled(place: Path, jobs: int = 1, say: Callable[[str], None] = lambda _: None) -> list[Labelled]:
+    """A folder of labelled runs, or a file of what was seen in one."""
+    return load(place) if place.is_file() else see_all(place, jobs, say)
