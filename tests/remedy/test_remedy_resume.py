@@ -43,7 +43,7 @@ def test_a_resume_goes_on_with_the_new_rate(tmp_path: Path) -> None:
         result = api.followup(tmp_path / "again", tmp_path / "fix")
     assert [issue.status for issue in result.issues] == ["FIXED"]
     assert [p.status for p in result.promises if p.what == f"continues at step {start:g}"] == ["kept"]
-    assert result.verdict == "sound"
+    assert result.verdict == "cannot-tell"  # nothing is wrong any more, but a warm-up of three quarters of the run is never sound
 
 
 @pytest.mark.xfail(strict=False, reason="the onset is now that of the plan: no stretch to resume from is offered")

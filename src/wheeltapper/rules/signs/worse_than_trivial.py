@@ -31,6 +31,7 @@ from wheeltapper.run.model import Run, Series
 
 ID = "worse-than-trivial"
 LIVE = True
+DECIDES = True
 FACTOR = 1.5
 STEPS = 1000
 
