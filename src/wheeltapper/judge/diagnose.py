@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wheeltapper.finding import Evidence as Weighed
-from wheeltapper.finding import Finding, Grade
+from wheeltapper.finding import Finding, Grade, Remedy
 from wheeltapper.judge import folk, wording
 from wheeltapper.judge.best import best_checkpoint
 from wheeltapper.judge.echo import without_echoes
@@ -155,9 +155,11 @@ def _observed(posterior: Posterior, findings: Sequence[Finding]) -> list[Finding
                 )
             )  # fmt: skip
     if not out and not any(f.severity == "ill" for f in findings):
-        strongest = next((i for i in _leading_items(posterior) if i.bits > 0), None)
-        if strongest is not None and isinstance(strongest.seen, Seen):
-            s = strongest.seen
+        strongest = next((i.seen for i in _leading_items(posterior) if i.bits > 0), None)
+        if isinstance(strongest, Pointer):
+            out += [replace(strongest.finding, severity="ill")] if strongest.finding.grade != "is" else []  # a proof is listed itself
+        elif strongest is not None:
+            s = strongest
             out.append(Finding(s.id, s.text or "the evidence adds up", "ill", "is-p", s.series, s.clock, s.onset, p=1 - posterior.p_ill, places=s.places))
     return out[:3]
 
@@ -198,10 +200,17 @@ def _ranked(id_: str, share: float, posterior: Posterior, case: Case) -> RankedC
         explains=explains or tuple(sorted(ill))[:1],
         evidence=tuple(weighed),
         summary=next((e.text for e in weighed if e.bits > 0 and e.group not in POOLED), ""),
-        remedies=remedies_of(known, case) if known is not None else (),
+        remedies=(*_exact(items, id_), *(remedies_of(known, case) if known is not None else ())),
         trial=known.trial if known is not None else "",
         onset=case.since(clock, *explains) if explains else case.since(clock),
     )
+
+
+def _exact(items: Sequence[Item], cause_id: str) -> Iterator[Remedy]:
+    """Remedies that the evidence itself names."""
+    for item in items:
+        if isinstance(item.seen, Pointer) and item.seen.cause == cause_id and item.seen.remedy is not None:
+            yield item.seen.remedy
 
 
 def _weighed(item: Item) -> Weighed:

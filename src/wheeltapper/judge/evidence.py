@@ -9,13 +9,15 @@ from typing import Literal
 
 from wheeltapper.audit import BREAKS
 from wheeltapper.errors import ContractError
-from wheeltapper.finding import Answer, Clear, Finding, Place, Unknown
+from wheeltapper.finding import Answer, Clear, Edit, Finding, Place, Remedy, Unknown
 from wheeltapper.judge.echo import without_echoes
 from wheeltapper.judge.tables import TOGETHER
 from wheeltapper.observations import Observation, Reading, observations
 from wheeltapper.program.checks import registry
 from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import Sign, ask, signs
+from wheeltapper.settings.knobs import KNOBS, Knobs
+from wheeltapper.settings.ranges import Beyond
 from wheeltapper.study import Absent, Study
 
 Grade = Literal["proof", "hint", "range", "edge", "note", "untried"]
@@ -48,6 +50,7 @@ class Pointer:
     cause: str
     grade: Grade
     finding: Finding
+    remedy: Remedy | None = None  # where it is more exact than what the cause offers
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,20 @@ def _out_of_range(study: Study) -> Iterator[Pointer]:
                 "beyond-range", beyond.sentence(), "watch", "suspected", numbers={"steps": beyond.steps},
                 places=(place,) if place.file else (),
             )  # fmt: skip
-            yield Pointer(beyond.range.cause, "range" if beyond.steps >= 1 else "edge", told)
+            yield Pointer(beyond.range.cause, "range" if beyond.steps >= 1 else "edge", told, _back_into_range(beyond, knobs))
+
+
+def _back_into_range(beyond: Beyond, knobs: Knobs) -> Remedy | None:
+    """The setting itself, at the end of its usual range; a rate is chosen by its cause."""
+    knob, usual = beyond.range.knob, beyond.range.usual
+    if knob.startswith("optimizer.lr"):
+        return None
+    predicts = "the run does better from its first evaluations on"
+    if knob not in KNOBS or not isinstance(knobs.value(knob), int | float):
+        return Remedy(f"Bring {knob} {'below' if beyond.high else 'above'} {usual:g}; it is {beyond.value:g}.", (), "advice", predicts)
+    whole = KNOBS[knob].kind == "count"
+    edit = Edit(knob, knobs.value(knob), round(usual) if whole else usual, beyond.range.why)
+    return Remedy(f"Set {knob} to {usual:g} or {'less' if beyond.high else 'more'}.", (edit,), "try", predicts)
 
 
 def _contradictions(study: Study) -> Iterator[Pointer]:

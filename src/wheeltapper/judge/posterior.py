@@ -166,9 +166,9 @@ def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
     )
     if farthest is None or state == 0:
         return [Seen(FAR_OUT, 0, True, "no observation is farther out of its band than healthy runs go", "learning")]
-    words = ("", "as few", "as none", "and others as none")[state]
     looked = sum(held.states[farthest.id].healthy) if farthest.id in held.states else 0
-    text = f"{farthest.id} is out of its band {words} of {looked:,} healthy runs: {farthest.text}"
+    words = ("", "few of {n} healthy runs go as far", "none of {n} healthy runs goes as far", "none of {n} healthy runs goes as far, here and elsewhere")
+    text = f"{farthest.text or farthest.id}: {words[state].format(n=f'{looked:,}')}"
     return [Seen(FAR_OUT, state, False, text, farthest.about, None, farthest.series, farthest.clock, farthest.onset, farthest.places)]
 
 
