@@ -59,15 +59,18 @@ def opened(path: Path, notes: list[Note]) -> Iterator[sqlite3.Connection | None]
 
 def columns_of(db: sqlite3.Connection, table: str) -> list[str]:
     """The columns of a table (not a view); empty if there is none. `table` is a name of ours, never the file's."""
-    kind = db.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    if kind is None or kind[0] != "table":
+    try:
+        kind = db.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        if kind is None or kind[0] != "table":
+            return []
+        return [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")]
+    except UnicodeDecodeError:  # a damaged name, in the table or in SQLite's own message about it
         return []
-    return [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")]
 
 
 def rows_of(db: sqlite3.Connection, query: str, notes: list[Note], file: str) -> Iterator[tuple[object, ...]]:
     """The rows of a query; a damaged page ends it with a Note, not an error."""
     try:
         yield from db.execute(query)
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
         notes.append(Note(f"reading stopped: {error}", file, level="lost"))
