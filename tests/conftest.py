@@ -11,7 +11,6 @@ from hypothesis import settings
 from shared_folder import shared_runs_dir
 from wheeltapper.judge import evidence
 
-
 # The same examples every time, so that a change is judged and not the dice; the nightly run sets this variable and looks for new ones.
 settings.register_profile("fixed", derandomize=True)
 if not os.environ.get("WHEELTAPPER_RANDOM"):

@@ -75,6 +75,6 @@ def test_exploration_at_the_end() -> None:
     ("names", "kind"), [(("train_loss", "val_acc"), 1.0), (("train_loss", "val_ppl"), 2.0), (("reward", "policy_loss"), 6.0), (("d_loss", "g_loss"), 5.0)]
 )
 def test_the_kind_of_training_is_what_is_logged(names: tuple[str, str], kind: float) -> None:
-    found = read("kind-of-training", make_run({name: FALLING for name in names}))
+    found = read("kind-of-training", make_run(dict.fromkeys(names, FALLING)))
     assert isinstance(found, Reading)
     assert found.value == kind
