@@ -21,6 +21,7 @@ import numpy as np
 from wheeltapper.finding import Unknown
 from wheeltapper.observations import Reading
 from wheeltapper.run.model import Run
+from wheeltapper.study.curves import Task
 
 ABOUT = "learning"
 LIVE = False
@@ -29,7 +30,9 @@ BAND = (None, 0.3)
 FEWEST = 5
 
 
-def observe(run: Run) -> Reading | Unknown:
+def observe(run: Run, task: Task) -> Reading | Unknown:
+    if not task.reinforcement:
+        return Unknown("no agent is trained")
     found = [s for s in run.series.values() if s.quantity == "exploration" and int(s.finite.sum()) >= FEWEST]
     if not found:
         return Unknown("the share of random actions is not logged", ("epsilon",))

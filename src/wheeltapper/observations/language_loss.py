@@ -31,7 +31,11 @@ WORDS = ("vocab", "block_size", "n_head", "num_attention_heads", "tokenizer")
 
 def observe(run: Run, val_curve: Curve) -> Reading | Unknown:
     keys = " ".join(leaf.dotted.lower() for tree in run.configs for leaf in tree.leaves)
-    text_model = any(s.quantity in ("perplexity", "bits") for s in run.series.values()) or any(w in keys for w in WORDS)
+    text_model = (
+        "vocab_size" in run.facts
+        or any(s.quantity in ("perplexity", "bits") for s in run.series.values())
+        or any(w in keys for w in WORDS)
+    )
     scored = any(s.quantity == "accuracy" for s in run.series.values())
     if not text_model or scored or val_curve.series.quantity not in ("loss", "nll") or val_curve.best <= 0:
         return Unknown("no held-out loss of a language model", ("val/loss of a language model",))

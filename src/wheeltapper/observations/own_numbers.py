@@ -5,7 +5,7 @@ How far the worst of them lies beyond its band, in steps that each are plain tro
 a nat (a step is a factor of ten); a discriminator's loss below a sixth of a draw (a factor of six), or
 D(G(z)) below 0.01 (a factor of ten); preferences below
 55 % (15 points); a forecast no better than the naive one, MASE above 1 (0.2); pictures below 20 dB (3 dB); an explained variance
-or R2 below 0.1 (0.3); an area under the curve below 0.55 (0.05); characters or words wrong above 0.9 (0.05); embeddings
+or R2 below 0.1 (0.3); an area under the curve or a concordance below 0.55 (0.05), a Matthews correlation below 0.05 (0.1); characters or words wrong above 0.9 (0.05); embeddings
 that shrank to a fifth (a factor of five); a policy's entropy down to a hundredth (a factor of ten); a return that rose by less than half of its
 first level (half). 0 inside.
 
@@ -52,6 +52,8 @@ SCORES = {
     "psnr": (20.0, 3.0, -1.0),
     "correlation": (0.1, 0.3, -1.0),
     "auc": (0.55, 0.05, -1.0),
+    "concordance": (0.55, 0.05, -1.0),
+    "mcc": (0.05, 0.1, -1.0),
     "cer": (0.9, 0.05, 1.0),
     "wer": (0.9, 0.05, 1.0),
 }

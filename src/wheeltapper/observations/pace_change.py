@@ -33,7 +33,10 @@ EDGES = (0.1, 0.3, 0.7)
 BAND = (None, 0.3)
 FEWEST = 8
 LONG = 40
-_TIME = re.compile(r"(?i)^(train[/_.])?(time|(batch|step|iter|epoch)_?time|time_ms|dt|elapsed.*per.*iter.*|time_per_iteration)$")
+_TIME = re.compile(
+    r"(?i)^(train[/_.])?(time|(batch|step|iter|epoch)_?time|time_ms|dt|elapsed.*per.*iter.*|time_per_iteration"
+    r"|(ms|s|sec|secs|seconds)[ _/]?(per)?[ _/]?(upd|update|step|it|iter|iteration|batch|epoch)s?)$"
+)
 
 
 def observe(run: Run) -> Reading | Unknown:
@@ -45,7 +48,9 @@ def observe(run: Run) -> Reading | Unknown:
     k = max(2, len(x) // (10 if len(x) >= LONG else 4))
     half = len(x) // 2
     early, middle, late = (float(np.median(part)) for part in (x[:k], x[half - k // 2 : half + k // 2 + 1], x[-k:]))
-    value = math.log2(late / early) * (-1.0 if pace.quantity == "throughput" else 1.0)
+    value, second = (math.log2(late / since) * (-1.0 if pace.quantity == "throughput" else 1.0) for since in (early, middle))
+    if abs(value) > 2.0 * abs(second):  # most of it happened early: another phase of the work began (a replay buffer was full)
+        value = 2.0 * second
     luck = 2.0 * noise_of(np.log2(x)).sigma * math.sqrt(2.0 / k)  # what two medians of k noisy rows differ by
     value = math.copysign(max(0.0, abs(value) - luck), value)
     steady = min(early, late) <= middle <= max(early, late)

@@ -2,7 +2,8 @@
 
 ## Definition
 Among the scores of one kind on held-out data that differ only by their part, and among the parts of the training loss: the
-share of its first error that the worst part lost, over the median share that the others lost.
+share of its first error that the worst part lost, over the median share that the others lost. A part that rises is not stuck, and
+regularisers are no tasks.
 
 ## Derivation
 Heads on one trunk learn together, at their own speeds. One that does not move at all gets no gradient, has no weight in the
@@ -12,7 +13,7 @@ loss, or has targets that do not go with its inputs.
 Above 0.1.
 
 ## When it misleads
-A part that was at its floor from the start; regularisers among the parts, which need not fall.
+A part that was at its floor from the start; a regulariser under a name that we do not know.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ EDGES = (0.03, 0.1, 0.3)
 BAND = (0.1, None)
 LEARNED = 0.1  # of its first error: what the others must have lost
 FEWEST = 8  # values
+RISES = 1.1  # times its first error: it moves, only the other way
+REGULARISERS = ("kl", "reg", "regularisation", "regularization", "l2", "ewc", "penalty", "entropy", "aux", "balance")
 
 
 def observe(run: Run, clock_ends: dict[ClockName, float]) -> Reading | Unknown:
@@ -44,11 +47,13 @@ def observe(run: Run, clock_ends: dict[ClockName, float]) -> Reading | Unknown:
 
 
 def _is_part(series: Series) -> bool:
+    if set((series.part or "").lower().split("_")) & set(REGULARISERS):
+        return False
     return series.better in ("up", "down") and (series.split in ("val", "test") or series.quantity == "loss")
 
 
 def _worst(curves: list[Curve]) -> Reading | None:
-    curves = [c for c in curves if c.scale == RATIO and c.first > 0]
+    curves = [c for c in curves if c.scale == RATIO and c.first > 0 and c.last < RISES * c.first]
     if len(curves) < 2:
         return None
     lost = [(c.first - c.best) / c.first for c in curves]

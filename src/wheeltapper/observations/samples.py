@@ -35,7 +35,9 @@ def observe(run: Run, knobs: Knobs, from_scratch: bool) -> Reading | Unknown:
         return Unknown("the samples are nodes of one graph: it is seen whole")
     if not from_scratch or any(s.quantity in DENSE for s in run.series.values()):
         return Unknown("a trained model is tuned, or every sample holds many answers (pixels)")
+    told = run.facts.get("n_train")
     size = number(knobs.value("data.train_size"))
+    size = number(told.value) if size is None and told is not None else size
     if size is None or size < 1:
         return Unknown("the number of training samples is not known", ("the number of training samples",))
-    return Reading(math.log10(size), f"there are {size:g} training samples", places=(knobs.place("data.train_size"),))
+    return Reading(math.log10(size), f"there are {size:g} training samples", places=() if knobs.value("data.train_size") is None else (knobs.place("data.train_size"),))

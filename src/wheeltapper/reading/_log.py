@@ -57,12 +57,17 @@ _FACTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("n_train",
             r"(?:number of train(?:ing)? (?:images?|image pairs|samples|examples)"
             r"|\bnum images|num examples|train(?:ing)? samples) *[:=] *([\d,]+)\b"),
+        ("n_train",
+            r"\btrain on ([\d,]+) samples|\b([\d,]+) train(?:ing)? (?:images|samples|rows|windows|pairs|sequences|sentences|examples|graphs|items)"
+            r"|\btrain(?:ing)?(?: (?:set|size))? *[:=] *([\d,]{2,7})(?![\d.]).{0,12}\b(?:val|valid|dev|test|holdout)\w* *[:=]? *[\d,]+(?![\d.])"),
+        ("vocab_size", r"\bvocab(?:ulary)?(?:[ _]size)?\b *[:=]? *([\d,]+)\b(?!\.\d)|\bvocab(?:ulary)? of (?:size )?([\d,]+)\b"),
+        ("classes", r"\b(?:n_|num_|number of )?classes *[:=] *(\d+)\b(?!\.\d)|\b(\d+) classes\b"),
         ("batch_size", r"(?:effective|total|global) batch[ _]size *[:=] *([\d,]+)\b"),
         ("batch_size_per_device", r"batch size per (?:gpu|device) *[:=] *([\d,]+)\b"),
         ("accumulation", r"(?:accumulate iterations|gradient accumulation(?: steps)?) *[:=] *(\d+)\b"),
     )
 )  # fmt: skip
-_FACT_WORDS = ("batch", "epoch", "total", "world", "param", "number of", "images", "examples", "accumul", "samples")
+_FACT_WORDS = ("batch", "epoch", "total", "world", "param", "number of", "images", "examples", "accumul", "samples", "train", "vocab", "classes")
 _SIZE = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 

@@ -6,6 +6,7 @@
 - **Parts that add up.** `batch/a`, `batch/b` and `batch/sum`, or unknown columns beside a known loss: where the total is a
   sum of the others with fixed positive weights, row for row, all of them are losses.
 - **A total.** A number called `total` on the rows of a training loss, of its size, is the whole of that loss.
+- **The rate.** A number called `rate` that falls, but for one rise at the start.
 - **The objective.** The one error (`mse`) that names no data, in a run whose held-out result is told by another one.
 - **Clients and server.** `local loss` beside `global loss`: of the clients' own data, and of the model they share.
 """
@@ -33,13 +34,14 @@ TOTALS = {"total", "sum", "overall", "objective", "combined", "all"}
 _COSTS = {"cost", "objective", "criterion"}
 _ERRORS = {"mse", "rmse", "mae", "nll", "bits", "huber"}
 _OF_TASKS = {"success", "return"}
+_RATES = (["rate"], ["eta"], ["step", "size"])
 _LOCAL = {"local", "client", "clients"}
 _SHARED = {"glob", "global", "server", "central", "centralized", "centralised"}
 
 
 def inferred(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     """The meanings, with those that structure and behaviour tell in place of unknown ones."""
-    found = _objective(points, _clients_and_server(points, found))
+    found = _rate(points, _objective(points, _clients_and_server(points, found)))
     if not any(map(_unknown, found)):
         return found
     found = _one_stem(points, found)
@@ -225,6 +227,27 @@ def _objective(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
     out = list(found)
     out[open_[0]] = replace(found[open_[0]], split="train", inferred="it names no data, and another result is the held-out one")
     return out
+
+
+def _rate(points: Sequence[Points], found: list[Meaning]) -> list[Meaning]:
+    """A number called just `rate` that only falls, but for one rise at the start, as learning rates do and other rates do not."""
+    if any(m.quantity == "lr" for m in found):
+        return found
+    open_ = [i for i, m in enumerate(found) if _unknown(m) and words_of(points[i].name) in _RATES and _is_planned(points[i].values)]
+    if len(open_) != 1:
+        return found
+    out = list(found)
+    known = meaning_of("lr", None, None)
+    out[open_[0]] = replace(known, inferred="it is called a rate and moves as learning rates do")
+    return out
+
+
+def _is_planned(values: Floats) -> bool:
+    x = values[np.isfinite(values)]
+    if len(x) < LEAST or float(x.min()) < 0 or not 0 < float(x.max()) < 1:
+        return False
+    peak = int(np.argmax(x))
+    return bool(np.all(np.diff(x[: peak + 1]) >= 0) and np.all(np.diff(x[peak:]) <= 0)) and float(x[-1]) < float(x[peak])
 
 
 # ------------------------------------------------------------------ federated training

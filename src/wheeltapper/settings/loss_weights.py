@@ -47,7 +47,7 @@ def loss_weights(view: View, found: Found) -> None:
 def _weights_of_losses(name: str) -> bool:
     """ "task_weights", "lossWeights", "lambdas"."""
     words = set(words_of(name))
-    return "coef" in words and bool(words & _OF_LOSSES) and not words & _OF_OTHERS
+    return "coef" in words and (words <= {"coef", "w"} or bool(words & _OF_LOSSES)) and not words & _OF_OTHERS
 
 
 def _term(name: str) -> str:

@@ -29,7 +29,7 @@ seed: saat graine semilla
 wd: gewichtsabfall
 batch: stapel stapelgroesse
 prob: probability probs probabilities
-coef: coefficient coeff coeffs coefs weight weights lambda lam lamda lmbda multiplier factor
+coef: coefficient coeff coeffs coefs weight weights lambda lam lamda lmbda multiplier factor poids gewicht gewichte peso pesos
 temperature: temp temper temps
 discriminator: disc discrim netd discr
 generator: netg

@@ -38,9 +38,11 @@ class Choices:
     sure: bool
 
 
-def _declared(knobs: Knobs | None) -> Choices | None:
-    for knob, what in (("model.classes", "classes"), ("vocab_size", "tokens")):
+def _declared(run: Run, knobs: Knobs | None) -> Choices | None:
+    """As a config or a line of the log tells it."""
+    for knob, fact, what in (("model.classes", "classes", "classes"), ("vocab_size", "vocab_size", "tokens")):
         size = None if knobs is None else knobs.value(knob)
+        size = run.facts[fact].value if size is None and fact in run.facts else size
         if isinstance(size, int | float) and not isinstance(size, bool) and 2 <= size < 1e7:
             return Choices(float(size), f"{size:g} {what}", True)
     return None
@@ -49,7 +51,7 @@ def _declared(knobs: Knobs | None) -> Choices | None:
 @derived
 def choices(run: Run, train_curve: Curve | None = None, knobs: Knobs | None = None) -> Choices:
     """Classes or tokens: as declared, else as the first training loss beside an accuracy shows them."""
-    told = _declared(knobs)
+    told = _declared(run, knobs)
     if told is not None:
         return told
     scored = any(s.quantity in SHARES for s in run.series.values())
