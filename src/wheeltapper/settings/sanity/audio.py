@@ -23,11 +23,11 @@ def windows(sheet: Sheet) -> Iterator[Doubt]:
     if window is not None and window.number and hop.number > window.number and hop.path[:-1] == window.path[:-1]:
         both = (hop, window) if hop.number % 10 == 0 and window.number >= 20 and window.number < 256 else (window, hop)
         yield Doubt("setting-beyond-practice", f"a hop of {hop.number:g} (`{hop.name}`) with a window of {window.number:g} (`{window.name}`) leaves gaps", both)
-    up = next((s for s in sheet.settings if s.own & {"upsample"} and s.own & {"rates", "rate", "scales", "factors"} and len(s.numbers) > 1), None)
-    if up is not None and math.prod(up.numbers) != hop.number:
+    up = next((s for s in sheet.settings if s.own & {"upsample"} and s.own & {"rates", "scales"} and len(s.numbers) > 1), None)
+    if up is not None and hop.above & {"data", "audio", "preprocess", "preprocessing", "feature", "features", "mel"} - {"mel"} | ({"top"} if len(hop.path) == 1 else set()) and math.prod(up.numbers) != hop.number:
         yield Doubt("target-misaligned", f"`{up.name}` multiplies to {math.prod(up.numbers):g}, and the hop is {hop.number:g} (`{hop.name}`)", (hop, up))
     segment = _first(sheet, ("segment_size", "segment_length"))
-    if segment is not None and segment.number and segment.number < 4 * hop.number:
+    if segment is not None and segment.number and not segment.above & {"generator", "params"} and segment.number < 4 * hop.number:
         yield Doubt("setting-beyond-practice", f"a segment of {segment.number:g} (`{segment.name}`) holds hardly a hop of {hop.number:g} (`{hop.name}`)", (segment, hop))
     fft = _first(sheet, ("n_fft", "filter_length", "fft_size"))
     if fft is not None and window is not None and (window.number or 0) > (fft.number or math.inf):

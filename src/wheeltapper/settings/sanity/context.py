@@ -12,7 +12,8 @@ _PRETRAINED = re.compile(
     r"wav2vec2|hubert|pythia|zephyr|stable-diffusion|sdxl|vicuna|deepseek|internlm|mixtral|xlm)[\w.-]*)$"
 )
 _FROM = ("model_name_or_path", "base_model", "pretrained_model_name_or_path", "model_path", "model_id", "base_model_name_or_path", "hf_model")
-_WEIGHTS = re.compile(r"\.(?:pt|pth|ckpt|safetensors|bin|h5|caffemodel|npz)$")
+_NAMED = frozenset("model pretrained checkpoint init backbone base path name".split())
+_ANOTHER = frozenset("ref reward tokenizer teacher arch type valid output dir student judge draft class".split())
 
 
 def optimizer_near(sheet: Sheet, setting: Setting) -> str | None:
@@ -24,6 +25,9 @@ def optimizer_near(sheet: Sheet, setting: Setting) -> str | None:
         if near is not None:
             return optimizer_class(near.text)
         return known.pop() if len(known) == 1 else None
+    classes = {optimizer_class(name) for name in re.findall(r"(?:optim|optimizers?)\.(\w+)", sheet.raw)} - {None}
+    if classes:
+        return next((loose for loose in ("adadelta", "lbfgs", "sgd") if loose in classes), None) or sorted(map(str, classes))[0]
     by_key = {optimizer_class(part) for part in (*setting.path[:-1],)} - {None}
     if len(by_key) == 1:
         return by_key.pop()
@@ -49,7 +53,7 @@ def is_noam(sheet: Sheet, setting: Setting) -> bool:
     texts = [s.text.lower() for s in sheet.settings if s.text and (s.around & {"sched", "decay", "lr", "method", "policy", "opt", "optimizer"})]
     keys = {word for s in sheet.settings for word in s.around}
     own = optimizer_near(sheet, setting)
-    return own in ("prodigy", "adadelta") or "noam" in keys or any("noam" in t or "dadapt" in t or "rsqrt" in t for t in texts)
+    return own in ("prodigy", "adadelta") or "noam" in keys or sheet.mentions(r"(?i)noam|dadapt|inverse_?sqrt_?anneal") or any("noam" in t or "dadapt" in t or "rsqrt" in t for t in texts)
 
 
 def scales_rate(setting: Setting) -> bool:
@@ -62,7 +66,7 @@ def is_tuned(sheet: Sheet) -> bool:
     for s in sheet.settings:
         if s.key in _FROM and s.text and not _scratch(sheet):
             return True
-        if s.has("model/pretrained/checkpoint/init/backbone/base/teacher_", "ref reward tokenizer teacher arch type valid output dir student") and s.text and _PRETRAINED.search(s.text):
+        if s.has("@model/pretrained/checkpoint/init/backbone/base") and s.own & _NAMED and not s.own & _ANOTHER and s.text and _PRETRAINED.search(s.text):
             if s.own & {"pretrained", "init", "checkpoint"} or "/" in s.text or re.search(r"base|large|small|\db|medium", s.text.lower()):
                 return not _scratch(sheet)
     return low_rank(sheet)

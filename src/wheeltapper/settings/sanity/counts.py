@@ -86,7 +86,7 @@ def few_steps(sheet: Sheet) -> Iterator[Doubt]:
     """A number of steps that cuts the epochs off at once."""
     steps = next((s for s in sheet.settings if s.key in ("max_steps", "max_train_steps") and (s.number or 0) > 0), None)
     epochs = _by_key(sheet, "num_train_epochs", "num_epochs", "max_epochs", "epochs")
-    if steps is not None and epochs is not None and (steps.number or 0) < 100 and (epochs.number or 0) >= 1:
+    if steps is not None and epochs is not None and (steps.number or 0) < 50 and (epochs.number or 0) >= 1:
         yield Doubt("too-few-updates", f"`{steps.name}` of {steps.number:g} ends the run long before its {epochs.number:g} epochs (`{epochs.name}`)", (steps, epochs), "range")
 
 
@@ -104,7 +104,7 @@ def no_predictions(sheet: Sheet) -> Iterator[Doubt]:
 def empty_filters(sheet: Sheet) -> Iterator[Doubt]:
     """Filters that leave nothing, and mask ratios of nothing."""
     for s in sheet.settings:
-        if s.key in ("mask_ratio", "masking_ratio", "mask_rate") and s.number is not None and not isinstance(s.value, bool) and (s.number == 0 or 0.97 < s.number <= 1) and not sheet.says("yolo", "overlap"):
+        if s.key in ("mask_ratio", "masking_ratio", "mask_rate") and s.number is not None and not isinstance(s.value, bool) and ((s.number == 0 and sheet.mentions(r"(?i)mae|mim|beit|masked_autoencoder")) or 0.97 < s.number <= 1) and not sheet.says("yolo", "overlap"):
             yield Doubt("all-labels-masked", f"`{s.name}` is {s.number:g}: nothing is hidden, or nothing is left to see", (s,))
         found = re.fullmatch(r"[\[(](\d+(?:\.\d+)?),\s*inf[\])]", s.text) if s.around & {"rating", "ratings"} else None
         if found and float(found[1]) > 10:

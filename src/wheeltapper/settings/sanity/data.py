@@ -11,6 +11,7 @@ TRAIN, HELD = frozenset({"train", "training", "trn"}), frozenset({"val", "valid"
 _TOKEN = re.compile(r"[a-z]+")
 _DATA = frozenset("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name".split())
 _LIKE_PATH = re.compile(r"[/\\.]|train|val|test|dev")
+_SHUFFLED = frozenset("shuffle use do is train training data dataset datasets loader dataloader files file samples sample".split())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDER = {"train": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2}
 
@@ -42,7 +43,7 @@ def _texts(setting: Setting) -> list[str]:
 
 def _of_data(setting: Setting) -> bool:
     bare = set(_TOKEN.findall(setting.key)) <= TRAIN | HELD
-    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"}
+    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"} and not setting.above & {"gallery", "query", "memory", "knn", "bank"}
 
 
 def same_data(sheet: Sheet) -> Iterator[Doubt]:
@@ -83,6 +84,8 @@ def other_part(sheet: Sheet) -> Iterator[Doubt]:
             continue
         for text in texts:
             told = _told_by(text)
+            if "[" in text or "%" in text:
+                continue  # a part of a part
             if split == "train" and told == {"held"}:
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it trains on what is kept for testing", (s,))
                 break
@@ -174,7 +177,7 @@ def shares_of_data(sheet: Sheet) -> Iterator[Doubt]:
         sized = s.own & {"size", "split", "ratio", "fraction", "frac", "share", "percentage", "pct", "proportion", "prop"}
         if held and sized and s.number is not None and not isinstance(s.value, bool) and 0.6 < s.number < 1 and not s.own & {"crop", "image", "batch", "center", "train"}:
             yield Doubt("too-few-updates", f"`{s.name}` is {s.number:g}: that share is held out, and hardly anything is left to train on", (s,))
-        if s.own & {"split", "splits", "ratios"} or s.above & {"split", "splits"}:
+        if s.own & {"split", "splits"} or s.above & {"split", "splits"}:
             yield from _list_of_shares(s)
         if s.own & {"train"} and s.own & {"split", "ratio", "fraction", "frac", "share", "proportion"} and s.number is not None and 0 < s.number < 0.2 and not s.own & {"mask", "drop", "sample", "subset", "label", "labeled"}:
             yield Doubt("too-few-updates", f"`{s.name}` is {s.number:g}: hardly anything is left to train on", (s,), "range")
@@ -198,7 +201,7 @@ def not_shuffled(sheet: Sheet) -> Iterator[Doubt]:
     if "forecast" in sheet.themes or sheet.says("iterable", "streaming", "webdataset", "shards", "sampler"):
         return
     for s in sheet.settings:
-        off = (s.on is False and s.own & {"shuffle", "shuffled"} and not s.own & {"buffer", "caption", "tags"}) or (s.key == "serial_batches" and s.on is True)
+        off = (s.on is False and "shuffle" in s.own and s.own <= _SHUFFLED) or (s.key == "serial_batches" and s.on is True)
         if off and _split_of(s) != "held" and not s.above & HELD and not s.own & HELD:
             yield Doubt("data-not-shuffled", f"`{s.name}` is {str(s.value).lower()}: batches come in the order of the file", (s,), "range")
 

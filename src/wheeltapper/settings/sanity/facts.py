@@ -25,7 +25,7 @@ VOCABULARIES = (
     (r"gemma", 256000), (r"whisper", 51864), (r"clip_bpe|clip-vit|openai/clip", 49408), (r"gpt-neox|pythia", 50254), (r"t5-(?:small|base|large|3b|11b)|cc_all\.32000", 32100),
     (r"deberta-v3", 128000), (r"cl100k", 100256), (r"o200k", 199998), (r"phi-2", 50257),
 )  # fmt: skip
-RATES = {"ljspeech": 22050, "ljs": 22050, "librispeech": 16000, "whisper": 16000, "wav2vec2": 16000, "wav2vec": 16000, "hubert": 16000, "wavlm": 16000, "voxceleb": 16000, "timit": 16000, "libritts": 24000, "encodec": 24000}
+RATES = {"ljspeech": 22050, "ljs": 22050, "whisper": 16000, "wav2vec2": 16000, "wav2vec": 16000, "hubert": 16000, "wavlm": 16000, "libritts": 24000, "encodec": 24000}
 # Names of the layers that adapters go to, by the architecture.
 PARTS = {
     "llama": "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head embed_tokens qkv_proj gate_up_proj norm",

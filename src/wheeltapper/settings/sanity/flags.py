@@ -10,7 +10,7 @@ from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet, same_sectio
 # Pairs of switches of which one can be on.
 EXCLUSIVE = (("fp16", "bf16"), ("load_in_8bit", "load_in_4bit"), ("float16", "bfloat16"), ("use_fp16", "use_bf16"), ("qlora", "full_finetune"))
 _PRECISION = {"fp16": ("fp16", "float16", "half"), "bf16": ("bf16", "bfloat16")}
-ONLY = re.compile(r"^(?:.*_)?(?:eval|evaluate|test|validate|inference|predict|debug_overfit|dry_run)_only$|^only_(?:eval|test|evaluate)$|^dry_run$|^fast_dev_run$|^overfit_batches$")
+ONLY = re.compile(r"^(?:.*_)?(?:eval|evaluate|test|validate|inference|predict|debug_overfit)_only$|^only_(?:eval|test|evaluate)$|^fast_dev_run$|^overfit_batches$")
 OVERFLOWS = re.compile(r"(?i)(?:^|/)(?:m?t5|flan-t5|umt5|gemma)")
 
 
@@ -40,6 +40,8 @@ def _kind(setting: Setting) -> str:
 def not_trained(sheet: Sheet) -> Iterator[Doubt]:
     """A run that is told to evaluate only, or not to train."""
     for s in sheet.settings:
+        if re.search(r"(?i)eval|test|infer|predict|sample", s.leaf.file.rsplit("/", 1)[-1]):
+            continue
         if s.key == "do_train" and s.on is False:
             yield Doubt("stuck-eval-mode", f"`{s.name}` is off: nothing is trained", (s,))
         elif s.on and isinstance(s.value, bool) and ONLY.match(s.key):

@@ -14,7 +14,7 @@ KINDS = (
     ("warmup", "lr_ mom ratio bias init start power coef type method mode valid rate temperature teacher temp iterator", "warmup-longer-than-run", "the warm-up ends"),
     ("warmup/ramp/anneal/annealing/rampup", "lr mom ratio bias init start power coef type method mode rate strategy cycles", "setting-beyond-practice", "the rise ends"),
     ("start/begin/from/after", "lr learning end_ seed date year time n_ epoch_count weight checkpoint token value dim eps noise beta size char temp ratio resume", "setting-beyond-practice", "it begins"),
-    ("freeze/frozen/unfreeze", "stages layers_ n_ bn norm param text use", "frozen-parameters", "they are thawed"),
+    ("freeze/frozen/unfreeze", "stages layers trainable n n_ bn norm param text use", "frozen-parameters", "they are thawed"),
     ("target interval/freq/frequency/update/every", "kl entropy eval valid", "setting-beyond-practice", "the target network is updated first"),
     ("valid interval/freq/frequency/every/check", "batch size per_ num iters_ n_", "setting-beyond-practice", "it is evaluated first"),
     ("save/checkpoint/snapshot/ckpt/saveckp interval/freq/frequency/every/ticks/steps/period/save/checkpoint/snapshot/epochs", "limit total max keep last n_best per image_ best strategy total_limit num top", "setting-beyond-practice", "it is saved first"),
@@ -72,7 +72,7 @@ def after_the_end(sheet: Sheet) -> Iterator[Doubt]:
         if unit == "epochs" and unit_of(setting) is None and not setting.own & {"freeze", "frozen"}:
             continue  # an interval of a run that counts epochs may well count steps
         total = length_near(sheet, setting, unit) if unit else None
-        if total is None or total.number is None or not _beyond(value, total.number, kind[3]):
+        if total is None or total.number is None or (unit == "steps" and total.number < 1000) or not _beyond(value, total.number, kind[3]):
             continue
         text = f"`{setting.name}` is {value:g}: {kind[3]} after the end of the run (`{total.name}` {total.number:g})"
         yield Doubt(kind[2], text, (setting, total))
@@ -94,10 +94,10 @@ def milestones(sheet: Sheet) -> Iterator[Doubt]:
             totals = [length_near(sheet, setting, u) for u in ("epochs", "steps")]
             known = [t for t in totals if t is not None and t.number]
             total = known[0] if len(known) == 1 else None
-        if total is None or total.number is None or min(cuts) < total.number:
+        if total is None or total.number is None or min(cuts) <= 1.5 * total.number:
             continue
         text = f"the rate is cut first at {min(cuts):g} (`{setting.name}`), and the run has {total.number:g} (`{total.name}`)"
-        yield Doubt("milestones-never-reached", text, (setting, total))
+        yield Doubt("milestones-never-reached", text, (setting, total), "hint" if min(cuts) > 3 * total.number else "range")
 
 
 def _is_milestones(setting: Setting) -> bool:

@@ -27,7 +27,6 @@ def datasets(sheet: Sheet) -> list[tuple[str, Setting]]:
         if not s.text or len(s.text) > 120 or not (s.around & set(_DATA.split("/")) or s.key in ("name", "type", "dataset_type", "dataset_file", "exp", "experiment")):
             continue
         pieces = {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
-        pieces |= {re.sub(r"dataset$|data$", "", piece) for piece in pieces}
         out += [(name, s) for name in CLASSES if name in pieces]
     return out
 
@@ -57,6 +56,8 @@ def _odd_one(counts: list[Setting], a: Setting, b: Setting) -> tuple[Setting, Se
 
 
 def _is_count(s: Setting) -> bool:
+    if s.above & {"backbone", "teacher"}:
+        return False
     named = s.key in ("num_classes", "nb_classes", "n_classes", "num_labels", "nc", "classes", "num_class", "number_of_classes", "n_class", "class_num", "num_outputs_cls", "n_labels")
     return named and s.number is not None and not isinstance(s.value, bool) and float(s.number).is_integer() and s.number > 0
 
@@ -67,7 +68,7 @@ def _subset(sheet: Sheet) -> bool:
 
 def _separate(a: Setting, b: Setting) -> bool:
     """Two heads of several tasks, or of a detector's proposals, have their own classes."""
-    heads = {"rpn", "aux_", "mask", "proposal", "task", "tasks", "semantic", "panoptic", "rpn_head", "heads", "teacher", "pretrained", "backbone"}
+    heads = {"rpn", "aux_", "mask", "neck", "proposal", "task", "tasks", "semantic", "panoptic", "rpn_head", "heads", "teacher", "pretrained", "backbone"}
     return bool((a.above | b.above) & heads) or a.leaf.file != b.leaf.file or any(part.isdigit() for part in (*a.path, *b.path))
 
 
@@ -179,7 +180,7 @@ def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
     told |= {word: s for s in sheet.settings for word in re.findall(r"[a-z0-9]+", s.leaf.file.rsplit("/", 1)[-1].lower())}
     for s in rates:
         for word, rate in RATES.items():
-            if word in told and s.number != rate and len(rates) == 1:
+            if word in told and s.number != rate and len(rates) == 1 and not sheet.says("resample", "mix") and (rate == 16000 or s.number > rate or s.number < 16000):
                 yield Doubt("train-val-shift", f"`{s.name}` is {s.number:g}, and {word} is at {rate:,} Hz", (s,), "range")
                 break
     for at, s in enumerate(rates):

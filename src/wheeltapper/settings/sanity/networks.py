@@ -76,7 +76,7 @@ def patches(sheet: Sheet) -> Iterator[Doubt]:
         patch = _whole(s) if s.key in ("patch_size", "patch", "vit_patch_size") else _patch_in_name(s)
         if not patch or patch < 2:
             continue
-        for size in sizes if s.key not in ("patch",) else [o for o in sizes if o.path[:-1] == s.path[:-1]]:
+        for size in sizes if s.text else [o for o in sizes if o.path[:-1] == s.path[:-1]]:
             pixels = size.numbers[0] if size.numbers else float(_whole(size) or 0)
             if size.leaf.file == s.leaf.file and 0 < pixels < 2 * patch and pixels > 0 and size.key != "size" or (size.key == "size" and size.path[:-1] == s.path[:-1] and pixels < 2 * patch):
                 first = (size, s) if s.text or "local" in size.own or pixels < 64 else (s, size)
@@ -116,19 +116,6 @@ def depths(sheet: Sheet) -> Iterator[Doubt]:
     for s in sheet.settings:
         if graph and s.key in ("layers", "num_layers", "n_layers", "num_gnn_layers") and (_whole(s) or 0) > 30 and not sheet.says("residual", "deep", "gcnii", "deepergcn"):
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {_whole(s)}: so many rounds of messages make all nodes alike", (s,), "range")
-
-
-def attention_maps(sheet: Sheet) -> Iterator[Doubt]:
-    """Attention at sizes that no map of the network has."""
-    for s in sheet.settings:
-        if not s.own & {"attn", "attention"} or not s.own & {"resolutions", "resolution"}:
-            continue
-        size = next((o for o in sheet.settings if o.key in ("resolution", "image_size", "img_size") and _whole(o)), None)
-        wanted = s.numbers or ([s.number] if s.number is not None else [])
-        if size is not None and wanted:
-            maps = {(_whole(size) or 1) / 2**k for k in range(12)}
-            if all(w not in maps for w in wanted) and all(w > 8 or w not in (1, 2, 4, 8) for w in wanted):
-                yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.value}: no map of a picture of {_whole(size)} has that size, and no attention is built", (s, size), "range")
 
 
 def norms(sheet: Sheet) -> Iterator[Doubt]:
@@ -174,7 +161,7 @@ def image_sizes(sheet: Sheet) -> Iterator[Doubt]:
             if s.leaf.file == other.leaf.file and s.number != other.number and sheet.themes & {"gan"}:
                 odd = s if (s.above & {"discriminator", "generator", "d"}) else other
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: the parts do not fit", (odd, other if odd is s else s))
-    stride = sheet.says("detect", "detection", "yolov5", "yolov8", "yolo", "rcnn") or sheet.says("segmentation", "encoderdecoder", "uperhead", "segformer", "deeplabv")
+    stride = not sheet.themes & {"diffusion", "gan"} and sheet.says("detect", "detection", "yolov5", "yolov8", "yolo", "rcnn", "segmentation", "encoderdecoder", "uperhead", "segformer", "deeplabv")
     for s in sheet.settings:
         pixels = s.numbers[0] if s.numbers else s.number
         if stride and pixels and s.key in ("imgsz", "img_size", "image_size", "crop_size", "input_size") and 8 <= pixels < 96 and not s.around & {"val", "test"}:
@@ -193,7 +180,7 @@ def channels(sheet: Sheet) -> Iterator[Doubt]:
             other = next((o for o in wide if o.key in ("in_channels", "input_nc", "image_channels")), None)
             if other is not None and _whole(other) != _whole(s) and (_whole(other) or 0) <= 4:
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {_whole(s)} and `{other.name}` is {_whole(other)}: both see the same pictures", (s, other))
-        if s.has("latent channels", "n") and sheet.says("dit", "vae", "ldm", "latent") and _whole(s) in (1, 2, 3) and sheet.says("diffusion"):
+        if s.has("latent channels", "n") and sheet.mentions(r"DiT|SiT|stable-diffusion|sd-vae") and _whole(s) in (1, 2, 3):
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {_whole(s)}: the usual autoencoders have 4 or 16 latent channels", (s,), "range")
 
 
@@ -230,4 +217,4 @@ def _product(numbers: list[float]) -> float:
     return math.prod(numbers)
 
 
-CHECKS = (heads, positions, prompts, experts, patches, crops, depths, attention_maps, norms, forecasts, image_sizes, channels, scales, sampling)
+CHECKS = (heads, positions, prompts, experts, patches, crops, depths, norms, forecasts, image_sizes, channels, scales, sampling)

@@ -18,10 +18,11 @@ ADAPTIVE = (0.15, 1e-9)
 UNNAMED = (20.0, 1e-10)
 TUNED = 5e-3  # a pretrained network is lost above
 ADAPTERS = 0.05
-_NO_RATE = """decay gamma ratio scale scaled schedule sched scheduler mult coef factor warmup min end start power policy step epoch milestone
+_NO_RATE = """decay gamma ratio scale scaled schedule sched scheduler mult mul coef factor warmup min end start power policy step epoch milestone
     drop patience type name mode multiplier init_ restart cycles interval find finder auto plus loraplus warm monitor group log bias final
     reduce style iters range"""
 _DECAY = "lr mult norm bias n step rate start_ power coef_ skip no exclude layers type style ema layer"
+_BETA = r"(?:.*_)?(?:beta_?{0}|b{0})"
 _BOOSTED = {"xgboost", "lightgbm", "lgbm", "gbdt", "catboost", "leaves", "boosting", "colsample", "xgb"}
 
 
@@ -75,7 +76,7 @@ def lower_rates(sheet: Sheet) -> Iterator[Doubt]:
         low = setting.number
         if low is None or not setting.has("lr/eta") or not setting.own & {"min", "end", "warmup", "start", "eta_min", "final"}:
             continue
-        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power"} or setting.knob == "optimizer.lr":
+        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power"} or "lr_rate" in setting.key or setting.knob == "optimizer.lr":
             continue
         peak = sheet.nearest(setting, peaks)
         if peak is None or peak.number is None or low <= 1.0001 * peak.number or is_noam(sheet, peak):
@@ -91,7 +92,7 @@ def decays(sheet: Sheet) -> Iterator[Doubt]:
         if decay is None or isinstance(setting.value, bool) or not _is_decay(setting):
             continue
         optimizer = optimizer_near(sheet, setting)
-        limit = 30.0 if optimizer in ("lion", "muon") else 6.0 if optimizer in ("adamw", "lamb", "adan", "sophia") else 0.45
+        limit = 30.0 if optimizer in ("lion", "muon") else 6.0 if optimizer in ("adamw", "lamb", "adan", "sophia") else 0.95
         limit = 6.0 if optimizer is None or (optimizer == "adam" and sheet.says("megatron", "transformers", "decoupled", "tensor")) else limit
         limit = limit if optimizer != "lars" else 1.0
         if decay < 0 and decay != -1:
@@ -104,9 +105,7 @@ def decays(sheet: Sheet) -> Iterator[Doubt]:
 
 
 def _is_decay(setting: Setting) -> bool:
-    return setting.knob == "optimizer.weight_decay" or (
-        setting.has("wd/decay") and bool(setting.own & {"wd"} or {"weight", "decay"} <= setting.own) and not setting.own & set(_DECAY.split())
-    )
+    return bool(setting.own & {"wd"} or {"weight", "decay"} <= setting.own) and not setting.own & set(_DECAY.split())
 
 
 def _turned_over(sheet: Sheet, setting: Setting, decay: float) -> Iterator[Doubt]:
@@ -132,12 +131,12 @@ def moments(sheet: Sheet) -> Iterator[Doubt]:
 
 def _pairs(sheet: Sheet) -> Iterator[tuple[float, float, Setting, Setting]]:
     for setting in sheet.settings:
-        if setting.has("betas/beta", "diffusion noise kl smooth dpo") and len(setting.numbers) == 2:
+        if setting.own & {"betas"} and not setting.around & {"diffusion", "noise"} and len(setting.numbers) == 2:
             yield setting.numbers[0], setting.numbers[1], setting, setting
-        found = re.fullmatch(r"(.*?)(?:beta_?|b)2", setting.key)
+        found = re.fullmatch(_BETA.format(2), setting.key)
         if not found or setting.number is None or setting.has("diffusion"):
             continue
-        firsts = [s for s in sheet.settings if re.fullmatch(r"(.*?)(?:beta_?|b)1", s.key) and s.number is not None]
+        firsts = [s for s in sheet.settings if re.fullmatch(_BETA.format(1), s.key) and s.number is not None]
         partner = sheet.nearest(setting, firsts)
         if partner is not None and partner.number is not None:
             yield partner.number, setting.number, partner, setting

@@ -74,8 +74,8 @@ def rollouts(sheet: Sheet) -> Iterator[Doubt]:
         batch = next((o for o in beside if o.key in ("batch_size", "minibatch_size") and o.number), None)
         envs = next((o for o in beside if o.key in ("n_envs", "num_envs", "nenvs") and o.number), None)
         whole = s.number * ((envs.number or 1) if envs is not None else 1)
-        if batch is not None and (batch.number or 0) > whole and any(o.own & {"gae", "clip", "epochs", "ent"} for o in beside):
-            yield Doubt("setting-beyond-practice", f"a batch of {batch.number:g} (`{batch.name}`) from a rollout of {whole:g} (`{s.name}`)", (s, batch))
+        if batch is not None and (batch.number or 0) > 6 * whole and any(o.own & {"gae", "clip", "epochs", "ent"} for o in beside):
+            yield Doubt("setting-beyond-practice", f"a batch of {batch.number:g} (`{batch.name}`) from a rollout of {whole:g} (`{s.name}`)", (s, batch), "range")
 
 
 def exploration(sheet: Sheet) -> Iterator[Doubt]:

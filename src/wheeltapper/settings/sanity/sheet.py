@@ -133,6 +133,7 @@ class Sheet:
     """All settings of one project."""
 
     def __init__(self, trees: Sequence[ConfigTree], texts: Iterable[str] = ()) -> None:
+        self.raw = "\n".join(tree.text or "" for tree in trees)[:200_000]
         self.files = tuple(dict.fromkeys(tree.file for tree in trees))
         raw = [item for tree in trees for item in _of_tree(tree)][:MOST]
         said = [part for path, _, _ in raw for part in path]
@@ -155,6 +156,10 @@ class Sheet:
         best = max(rating for rating, _ in rated)
         held = [other for rating, other in rated if rating == best]
         return held[0] if len({repr(o.value) for o in held}) == 1 else None
+
+    def mentions(self, pattern: str) -> bool:
+        """Whether the text of a source holds this anywhere: a tag or a comment tells, too."""
+        return re.search(pattern, self.raw) is not None
 
     def says(self, *words: str) -> bool:
         """Whether a key or a value that is a name holds one of these words."""

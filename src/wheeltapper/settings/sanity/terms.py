@@ -46,7 +46,8 @@ def overwhelming(sheet: Sheet) -> Iterator[Doubt]:
         value = s.number or 0
         others = sorted(o.number or 0 for o in found if o is not s and (o.number or 0) > 0)
         typical = others[len(others) // 2] if others else 1.0
-        if value >= 300 * max(typical, 1.0) or (value >= 1000 and not others):
+        twins = any(o.key == s.key for o in found if o is not s)
+        if value >= (300 if twins else 2000) * max(typical, 1.0) and (others or value >= 20_000):
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: beside it the other terms of the loss have no say", (s,), "hint" if value >= 5000 else "range")
         elif s.own & {"identity", "idt"} and value >= 10:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: it is a share of the cycle's weight, and copying would be cheapest", (s,), "range")
