@@ -25,12 +25,12 @@ fraction/frac/proportion | n log percent gpu memory mem | [0,1] | hint | - | a s
 warmup ratio/prop/proportion | lr learning mom power start init | [0,1] | hint | warmup-longer-than-run | the warm-up is a share of the run
 warmup ratio | lr learning mom power start init | [0,0.7] | range | warmup-longer-than-run | the rate hardly arrives within the run
 mixup/cutmix prob | n | [0,1] | hint | - | a probability lies between 0 and 1
-flip/fliplr/flipud/hflip/vflip | n use do enable aug random | [0,1] | hint | - | a probability lies between 0 and 1
+=(?:random_|horizontal_|vertical_|h|v)?flip(?:_?(?:prob|p|ratio|lr|ud))? | n | [0,1] | hint | - | a probability lies between 0 and 1
 mosaic | n close scale | [0,1] | hint | - | a probability lies between 0 and 1
 =oversample_(?:foreground|positive|fg)\w* | percent | [0,1] | range | - | it is a share of the samples
 noise density | - | (0,0.85] | hint | - | too little of the text is left to predict from
-masked/mask prob/lm | n attention dtype path file | (0,0.85] | hint | - | too little is left to predict from, or nothing is masked
-mask prop/prob | n attention word time freq random replace keep | (0,0.85] | hint | - | too little is left to predict from, or nothing is masked
+=masked_lm_prob|mlm_prob(?:ability)?|mlm_mask_prop|mlm_ratio | n | (0,0.85] | hint | - | too little is left to predict from, or nothing is masked
+=mask_prob(?:ability)?|mask_prop | channel time feature | [0,0.95] | hint | - | too little is left to predict from, or nothing is masked
 labelsmooth/smoothing @label/labelsmooth/loss/labelsmoothing | factor_ dice laplace | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
 label smoothing | dice | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
 top p | k n @adam | (0,1] | hint | - | the nucleus is a share of the probability
@@ -38,10 +38,10 @@ top p | k n @adam | (0,1] | hint | - | the nucleus is a share of the probability
 embed/embedding/embeddings/emb/latent/hidden/bottleneck/projection/feat/feature dim/size/width/dims/channels/units | n kernel patch batch image drop layer | [2,) | hint | - | one number cannot tell things apart
 z/w/latent/code/embed/moco dim | n drop | [2,) | hint | - | one number cannot tell things apart
 nz | - | [2,) | hint | - | one number cannot tell things apart
-d model | n | [4,) | hint | - | the network is too narrow to hold anything
+d model | n sched scheduler | [4,) | hint | - | the network is too narrow to hold anything
 codebook/embed/embeddings n | dim size width layer drop | [3,) | hint | - | so few codes hold nothing
 codebook size | - | [3,) | hint | - | so few codes hold nothing
-=(?:\w+_)?vocab_size|n_vocab | multiple | [4,) | hint | - | so few symbols spell nothing
+=(?:\w+_)?vocab_size|n_vocab | multiple type | [4,) | hint | - | so few symbols spell nothing
 cluster/clusters/prototype/prototypes n | - | [2,) | hint | - | one group holds everything
 # Initial weights.
 init/initializer/initialization std/stddev/range | log lr noise sigma amp distribution scale_ | [0,0.8] | hint | init-too-large | weights of this size saturate every layer
@@ -63,11 +63,11 @@ moco m | k t | (0.01,1) | hint | - | with this weight of the old the key encoder
 temperature/temp/tau @teacher/student/distill | n epoch step warmup | (0,100] | hint | temperature-too-high | all answers look alike
 moco t | k m | [0.005,2] | range | temperature-too-high | all answers look alike, or only the hardest pair counts
 temperature/temp @contrastive/ntxent/nt/infonce/nce/simclr/supcon/clip | n epoch step warmup | [0.005,4.5] | range | temperature-too-high | all answers look alike, or only the hardest pair counts
-logit scale | multiplier | [-12,8] | range | temperature-too-high | the logarithm of the scale: its exponential is what multiplies
+=(?:init|initial|max)_logit_scale|logit_scale_init(?:_value)? | n | [-12,8] | range | temperature-too-high | the logarithm of the scale: its exponential is what multiplies
 margin ?contrast | left right top bottom | [0,20] | range | - | no pair of embeddings can keep that distance
 dice/smooth @dice/tversky | weight coef label l1 | [0,1e4] | hint | - | the smoothing drowns the overlap itself
 eos/no/background coef/weight @eos/object/background | n | (0,5] | range | class-imbalance | the background outweighs every object
-queries/query n | negative support way shot class per episode batch cross length k | [5,) | range | - | hardly anything can be found in a picture
+=(?:num|n)_(?:object_)?queries | support episode | [5,) | range | - | hardly anything can be found in a picture
 =(?:n|num|number_of|train)_?(?:neg|negs|negatives|negative_samples|neg_samples)|neg(?:ative)?_sample(?:s|_size|_num)?|neg_ratio|(?<=neg_)sample_num | hard | (0,) | hint | - | without negatives there is nothing to tell apart
 min snr gamma | - | (0,100] | hint | wrong-loss-sign | the weight of the loss would be negative or nothing
 snr gamma | - | (0,100] | hint | wrong-loss-sign | the weight of the loss would be negative or nothing
@@ -99,16 +99,14 @@ batch | n_ norm scale workers | [-1,) | hint | - | a batch has at least one samp
 =max_(?:train_)?(?:samples|examples)|num_train_(?:samples|examples)|train_(?:samples|examples|size)|subset_size|n_train(?:_samples)?|limit_train_samples | valid eval test per step epoch | [10,) | range | too-few-updates | so few samples teach nothing
 accum/accumulation | lr n_ dtype type metric use fp32 allreduce reduce | [0,2048] | hint | too-few-updates | that many batches make one update
 patience | lr sched plateau reduce cooldown | (0,) | range | - | it stops at the first evaluation that is not better
-loss scale | dynamic window min start init factor power type | [0.9,) | range | static-loss-scale | a scale below one flushes the gradients to zero
+=loss_scale |  dynamic | [0.9,) | range | static-loss-scale | a scale below one flushes the gradients to zero
 # Boosted trees and forests.
-subsample/colsample/bagging/feature | n names list file dim size freq vector map bits columns mask | (0.02,1] | hint | - | each tree sees hardly a row or a column
+=subsample|colsample_\w+|bagging_fraction|feature_fraction|colsample | freq | (0.02,1] | hint | - | each tree sees hardly a row or a column
 max depth ?trees | - | [-1,30] | range | - | such trees learn single rows by heart
 leaves n ?trees | - | [2,65536] | hint | - | a tree with one leaf is a constant
 trees/estimators/rounds n ?trees | early stop stopping | [1,) | hint | too-few-updates | nothing is trained
 # Mixtures of experts.
 capacity factor/coef ?moe | - | [0.3,30] | range | - | most tokens are dropped
-# Fields that rule detection.
-nms/iou thr/thresh/threshold/iou | score conf min max n | [0.05,1) | range | - | nearly every box is suppressed, or none is
 """
 _MORE_THEMES = {"trees": {"xgboost", "lightgbm", "lgbm", "gbdt", "catboost", "boosting", "boost", "leaf", "colsample"}}
 
@@ -176,10 +174,21 @@ def beyond_bounds(sheet: Sheet) -> Iterator[Doubt]:
         for bound in bounds():
             if bound.themes and not bound.themes & themes or not bound.names(setting):
                 continue
+            if bound.cause == "too-few-updates" and values == [0] and _other_length(sheet, setting):
+                continue
+            if setting.key == "loss_scale" and not sheet.says("fp16", "half", "float16"):
+                continue
+            if "sentence" in bound.why and (any(value % 1 for value in values) or setting.above & {"pipeline"}):
+                continue
             wrong = [value for value in values if not bound.holds(value) and not _stands_for_nothing(setting, value, bound)]
             if wrong:
                 yield Doubt(bound.cause, f"`{setting.name}` is {wrong[0]:g}: {bound.why}", (setting,), bound.grade)
                 break
+
+
+def _other_length(sheet: Sheet, setting: Setting) -> bool:
+    """No epochs are asked for where steps are."""
+    return any(o.knob in ("run.total_steps", "run.epochs", "run.total_samples") and o is not setting and (o.number or 0) > 0 for o in sheet.settings)
 
 
 def _stands_for_nothing(setting: Setting, value: float, bound: Bound) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.context import is_noam
@@ -10,10 +11,10 @@ from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 UNITS = {"epoch": "epochs", "step": "steps", "timestep": "steps", "timesteps": "steps", "kimg": "kimg", "ticks": "ticks"}
 # What a key of these words counts from the start of the run, and the cause when it lies beyond the end.
 KINDS = (
-    ("learningstarts/start/starts/begin @learning/learn/train/policy/random/start/buffer/learningstarts", "lr warmup decay eps exploration disc kl end_ stage data weight token valid", "too-few-updates", "learning begins"),
+    ("learningstarts/start/starts/begin @learning/learn/train/policy/random/start/buffer/learningstarts", "lr warmup decay eps exploration disc kl end_ stage data weight token valid init initial amp scale", "too-few-updates", "learning begins"),
     ("warmup", "lr_ mom ratio bias init start power coef type method mode valid rate temperature teacher temp iterator", "warmup-longer-than-run", "the warm-up ends"),
     ("warmup/ramp/anneal/annealing/rampup", "lr mom ratio bias init start power coef type method mode rate strategy cycles", "setting-beyond-practice", "the rise ends"),
-    ("start/begin/from/after", "lr learning end_ seed date year time n_ epoch_count weight checkpoint token value dim eps noise beta size char temp ratio resume", "setting-beyond-practice", "it begins"),
+    ("start/begin/from/after", "lr learning init initial amp scale end_ seed date year time n_ epoch_count weight checkpoint token value dim eps noise beta size char temp ratio resume", "setting-beyond-practice", "it begins"),
     ("freeze/frozen/unfreeze", "stages layers trainable n n_ bn norm param text use", "frozen-parameters", "they are thawed"),
     ("target interval/freq/frequency/update/every", "kl entropy eval valid", "setting-beyond-practice", "the target network is updated first"),
     ("valid interval/freq/frequency/every/check", "batch size per_ num iters_ n_", "setting-beyond-practice", "it is evaluated first"),
@@ -22,7 +23,7 @@ KINDS = (
 )  # fmt: skip
 _NOT_LENGTH = frozenset({"factor", "coef", "lr", "ratio", "fraction", "prob", "rate", "decay_rate", "momentum", "gamma", "multiplier"})
 _RUN = frozenset("n max total train training num step epoch timestep timesteps env kimg end trainer duration iters run limit until".split())
-SHORT, LONG = 0.5, 2.5  # of the run: where a schedule is over, or hardly begun
+SHORT, LONG = 0.5, 4.0  # of the run: where a schedule is over, or hardly begun
 
 
 def unit_of(setting: Setting) -> str | None:
@@ -123,6 +124,8 @@ def horizons(sheet: Sheet) -> Iterator[Doubt]:
         if total is None or not total.number or total is setting or is_noam(sheet, setting):
             continue
         share = value / total.number
+        if (unit == "steps" and total.number < 1000) or _one_of_several(sheet, setting, total.number):
+            continue  # a trial run, or one phase of many
         told = f"the schedule is laid out for {value:g} (`{setting.name}`), the run for {total.number:g} (`{total.name}`)"
         if _is_warm_up(sheet, setting):
             if share > 1:
@@ -130,15 +133,22 @@ def horizons(sheet: Sheet) -> Iterator[Doubt]:
         elif share < SHORT and not _restarts(sheet, setting):
             yield Doubt("schedule-too-short", f"{told}: the rest runs at the lowest rate", (setting, total), "range" if share > 0.3 else "hint")
         elif share > LONG:
-            yield Doubt("schedule-never-decays", f"{told}: the rate hardly falls", (setting, total), "range" if share < 4 else "hint")
+            yield Doubt("schedule-never-decays", f"{told}: the rate hardly falls", (setting, total), "range" if share < 8 else "hint")
+
+
+def _one_of_several(sheet: Sheet, setting: Setting, total: float) -> bool:
+    """A schedule of several phases, of which another one goes on, or which make up the run together."""
+    path = tuple(part for part in setting.path if not part.isdigit())
+    phases = [s.number or 0 for s in sheet.settings if s.number and tuple(part for part in s.path if not part.isdigit()) == path]
+    return len(phases) > 1 and (max(phases) > (setting.number or 0) or sum(phases) >= SHORT * total)
 
 
 def _is_horizon(setting: Setting) -> bool:
-    if setting.knob in ("schedule.total", "schedule.t_max"):
-        return "restart" not in setting.around and setting.key not in ("t_0",)
+    if setting.knob == "schedule.total" or setting.key in ("t_max", "tmax", "t_total"):
+        return "restart" not in setting.around
     if setting.key in ("end", "total_iters") and setting.above & {"sched", "scheduler", "schedule"}:
         return True
-    return bool(setting.above & {"sched", "scheduler", "schedule"}) and bool(setting.own & {"step", "epoch"}) and bool(setting.own & {"max", "total", "decay", "n", "end"}) and not setting.own & {"warmup", "size", "gamma", "per"}
+    return bool(setting.above & {"sched", "scheduler", "schedule"}) and re.fullmatch(r"(?:max|total|num|decay)_?(?:train_|training_)?(?:steps|epochs|iters|iterations|updates)", setting.key) is not None
 
 
 def _beside(sheet: Sheet, setting: Setting) -> list[Setting]:

@@ -11,8 +11,8 @@ from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
 # Where a rate stops to make sense: highest, lowest.
 LIMITS = {
-    "sgd": (15.0, 1e-7), "lars": (40.0, 1e-4), "lion": (2e-2, 1e-9), "adafactor": (1.5, 1e-9), "adagrad": (5.0, 1e-7),
-    "adadelta": (10.0, 1e-5), "lbfgs": (10.0, 1e-5), "prodigy": (10.0, 1e-5), "muon": (1.0, 1e-7), "lamb": (0.2, 1e-8),
+    "sgd": (60.0, 1e-9), "lars": (40.0, 1e-4), "lion": (2e-2, 1e-9), "adafactor": (1.5, 1e-9), "adagrad": (5.0, 1e-7),
+    "adadelta": (10.0, 1e-5), "lbfgs": (10.0, 1e-5), "prodigy": (10.0, 1e-5), "muon": (1.0, 1e-7), "lamb": (0.2, 1e-8), "rmsprop": (4.0, 1e-9),
 }  # fmt: skip
 ADAPTIVE = (0.15, 1e-9)
 UNNAMED = (20.0, 1e-10)
@@ -59,7 +59,7 @@ def _against_limits(sheet: Sheet, setting: Setting, rate: float) -> Iterator[Dou
     high, low = LIMITS.get(optimizer or "", ADAPTIVE if optimizer else UNNAMED)
     what = f"with {optimizer}" if optimizer else "with any optimizer"
     adaptive = optimizer is not None and optimizer not in LIMITS
-    if is_tuned(sheet) and (adaptive or optimizer is None) and not sheet.says("prompt_tuning", "prefix", "probe"):
+    if is_tuned(sheet) and adaptive and not sheet.says("prompt_tuning", "prefix", "probe"):
         high = ADAPTERS if low_rank(sheet) else TUNED
         what = "for a pretrained network"
     if rate > high:
@@ -76,7 +76,7 @@ def lower_rates(sheet: Sheet) -> Iterator[Doubt]:
         low = setting.number
         if low is None or not setting.has("lr/eta") or not setting.own & {"min", "end", "warmup", "start", "eta_min", "final"}:
             continue
-        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power"} or "lr_rate" in setting.key or setting.knob == "optimizer.lr":
+        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power"} or any(part.isdigit() for part in setting.path) or "lr_rate" in setting.key or setting.knob == "optimizer.lr":
             continue
         peak = sheet.nearest(setting, peaks)
         if peak is None or peak.number is None or low <= 1.0001 * peak.number or is_noam(sheet, peak):
@@ -122,7 +122,7 @@ def moments(sheet: Sheet) -> Iterator[Doubt]:
         if not (0 <= first < 1 and 0 <= second < 1):
             wrong = one if not 0 <= first < 1 else two
             yield Doubt("momentum-too-high", f"`{wrong.name}`: a decay rate of the moments lies between 0 and 1 ({first:g}, {second:g})", (wrong,))
-        elif second < first - 1e-9 and not (named is not None and optimizer_class(named.text) == "adafactor"):
+        elif second < first - 1e-9 and not sheet.mentions(r"(?i)novograd") and not (named is not None and optimizer_class(named.text) == "adafactor"):
             text = f"the second moment ({second:g}) forgets sooner than the first ({first:g}): the two are swapped or mistyped"
             yield Doubt("setting-beyond-practice", text, tuple(dict.fromkeys((two, one))))
         elif first > 0.997:

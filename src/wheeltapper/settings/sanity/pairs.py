@@ -37,7 +37,7 @@ def falling_lists(sheet: Sheet) -> Iterator[Doubt]:
         one, two = s.numbers
         if one > two and not s.own & {"anchor", "anchors"} and not (_of_pictures(s)):
             yield Doubt("setting-beyond-practice", f"`{s.name}` goes from {one:g} to {two:g}: the start lies above the end", (s,))
-        elif one == two and s.own & {"clamp", "logvar", "range"} and one != 0:
+        elif one == two and s.own & {"clamp", "logvar"} and one != 0:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {one:g} at both ends: the value is pinned", (s,))
         elif one == two == 1 and s.own & {"crop", "crops", "resized"} and sheet.themes & {"contrast"}:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is 1 at both ends: all views of a picture are alike", (s,), "range")
@@ -89,12 +89,13 @@ def shares_above_one(sheet: Sheet) -> Iterator[Doubt]:
     """Shares of one whole that sum to more than it."""
     groups: dict[tuple[str, ...], list[Setting]] = {}
     for s in sheet.settings:
-        named = s.own & {"replace", "keep", "rand", "random", "mask", "same"} and (s.own & {"word", "replace", "prob", "with", "token"}) and not s.own & {"masked", "lm", "mlm", "prop", "seed", "crop", "n", "erase"}
+        named = s.own & {"replace", "keep", "rand", "random", "mask", "same"} and (s.own & {"word", "replace", "prob", "with", "token"}) and not s.own & {"masked", "lm", "mlm", "prop", "seed", "crop", "n", "erase", "channel", "time", "feature", "length", "other", "selection", "no"}
         if named and s.number is not None and not isinstance(s.value, bool) and 0 <= s.number <= 1:
             groups.setdefault(s.path[:-1], []).append(s)
     for group in groups.values():
         total = sum(s.number or 0 for s in group)
-        if len(group) in (2, 3) and total > 1.0001:
+        kinds = {word for s in group for word in s.own & {"mask", "keep", "rand", "random", "same"}}
+        if len(group) in (2, 3) and len(kinds) > 1 and total > 1.0001:
             worst = sorted(group, key=lambda s: -(s.number or 0))
             yield Doubt("setting-beyond-practice", f"{', '.join(f'`{s.name}`' for s in group)} sum to {total:g}: shares of one whole", tuple(worst[1:2] + worst[:1] + worst[2:]))
 
