@@ -47,6 +47,8 @@ def _of_data(setting: Setting) -> bool:
 
 def same_data(sheet: Sheet) -> Iterator[Doubt]:
     """Training and validation read the same file or split."""
+    if "gan" in sheet.themes:
+        return  # samples are held against what is trained on
     found = [(s, _split_of(s), _texts(s)) for s in sheet.settings if s.text or isinstance(s.value, list)]
     train = [(s, t) for s, split, t in found if split == "train" and t and _of_data(s)]
     held = [(s, t) for s, split, t in found if split == "held" and t and _of_data(s)]
@@ -93,7 +95,10 @@ def other_part(sheet: Sheet) -> Iterator[Doubt]:
             if split == "train" and "+" in text and re.search(r"\btest\b", text):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it trains on the test data, too", (s,))
                 break
+    held = {s.text for s in sheet.settings if s.key == "split" and _split_of(s) == "held"}
     for s in sheet.settings:
+        if s.key == "split" and _split_of(s) == "train" and "+" in s.text and held & set(s.text.split("+")):
+            yield Doubt("train-val-leak", f"`{s.name}` is {s.text}, and {', '.join(sorted(held))} is tested on", (s,))
         if s.own & {"split", "splits"} and isinstance(s.value, list) and len(s.value) > 1 and all(isinstance(v, str) for v in s.value) and len(set(s.value)) < len(s.value):
             yield Doubt("train-val-leak", f"`{s.name}` names the same part twice ({', '.join(s.value[:3])}): it is tested on what is trained on", (s,))
 
@@ -104,7 +109,7 @@ def _told_by(text: str) -> set[str]:
     for piece in reversed(tail):
         words = set(_TOKEN.findall(re.sub(r"\.[a-z0-9]+$", "", piece.lower())))
         told = {"train"} if words & TRAIN else set()
-        if words & HELD - {"dev"}:
+        if words & HELD - {"dev", "eval", "evaluation"}:
             told.add("held")
         if told:
             return told

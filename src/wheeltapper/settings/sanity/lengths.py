@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wheeltapper.settings.sanity.context import is_noam
+from wheeltapper.settings.sanity.context import is_noam, is_tuned
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
 UNITS = {"epoch": "epochs", "step": "steps", "timestep": "steps", "timesteps": "steps", "kimg": "kimg", "ticks": "ticks"}
@@ -177,7 +177,7 @@ def exponential(sheet: Sheet) -> Iterator[Doubt]:
         named = setting.knob == "schedule.gamma" or setting.key in ("lr_decay", "lr_decay_rate", "decay_rate")
         if factor is None or isinstance(setting.value, bool) or not named or not 0 < factor < 1:
             continue
-        if any(s.knob in ("schedule.milestones", "schedule.step_size") or s.own & {"milestone", "milestones"} or s.has("step size @lr/sched/scheduler") or s.has("lr step/steps/epochs/drop/interval") for s in sheet.settings):
+        if any(s.knob in ("schedule.milestones", "schedule.step_size") or s.own & {"milestone", "milestones"} or s.has("step size @lr/sched/scheduler") or s.has("lr step/steps/epochs/drop/interval") or s.has("decay step/epoch") for s in sheet.settings):
             continue
         unit = _applied(sheet, setting)
         total = length_near(sheet, setting, unit) if unit else None
@@ -201,8 +201,54 @@ def whole_steps(sheet: Sheet) -> Iterator[Doubt]:
         value = setting.number
         if value is None or isinstance(setting.value, bool) or not setting.has("warmup step/steps/iters/updates", "ratio lr per"):
             continue
+        if value > 20_000 and is_tuned(sheet) and not any(unit == "steps" for _, unit in run_lengths(sheet)):
+            yield Doubt("warmup-longer-than-run", f"`{setting.name}` is {value:g}: hardly a pretrained network is tuned for so many steps", (setting,), "range")
         if (0 < value < 1 and not sheet.says("allow_fraction")) or (value in (0, 1) and is_noam(sheet, setting)):
             yield Doubt("schedule-unit-mismatch", f"`{setting.name}` is {value:g}: it counts steps, and so the rate is at its peak at once", (setting,))
 
 
-CHECKS = (after_the_end, milestones, horizons, exponential, whole_steps)
+def too_often(sheet: Sheet) -> Iterator[Doubt]:
+    """An evaluation after every step of a run that counts steps."""
+    for setting in sheet.settings:
+        named = re.fullmatch(r"(?:test|eval|val|valid|validation)_(?:interval|freq|every|steps|every_n_steps|interval_steps)", setting.key)
+        if not named or setting.number != 1 or isinstance(setting.value, bool):
+            continue
+        total = length_near(sheet, setting, "steps")
+        if total is not None and (total.number or 0) >= 1000 and only_unit(sheet, setting) == "steps":
+            yield Doubt("eval-too-often", f"`{setting.name}` is 1: it is evaluated after each of {total.number:g} steps (`{total.name}`)", (setting, total), "range")
+
+
+def step_decay(sheet: Sheet) -> Iterator[Doubt]:
+    """A cut that comes so often that nothing of the rate is left."""
+    for setting in sheet.settings:
+        named = setting.knob == "schedule.step_size" or setting.key in ("stepsize", "lr_step_size", "decay_interval")
+        if not named or not setting.number or isinstance(setting.value, bool):
+            continue
+        factor = sheet.nearest(setting, [s for s in sheet.settings if s.key in ("gamma", "lr_gamma", "decay_rate", "lr_decay_rate", "lr_decay_factor") and s.number and 0 < s.number < 1])
+        totals = [total for unit in ("steps", "epochs") if (total := length_near(sheet, setting, unit)) is not None]
+        if factor is not None and factor.number and len(totals) == 1 and totals[0].number and factor.number ** (totals[0].number / setting.number) < 1e-9:
+            text = f"the rate is multiplied by {factor.number:g} every {setting.number:g} (`{setting.name}`) of {totals[0].number:g}: nothing is left of it"
+            yield Doubt("schedule-unit-mismatch", text, (setting, factor))
+
+
+_TIMES = re.compile(r"(\d+(?:\.\d+)?)(ba|ep|tok|sp|iter)\Z")  # Composer's way to write a length
+
+
+def written_times(sheet: Sheet) -> Iterator[Doubt]:
+    """Lengths with their unit behind them: 24800ba, 100ep."""
+    times = {s: (float(found[1]), found[2]) for s in sheet.settings if s.text and (found := _TIMES.match(s.text))}
+    total = next((s for s in times if s.key in ("max_duration", "max_train_duration")), None)
+    if total is None:
+        return
+    length, unit = times[total]
+    if unit in ("tok", "sp") and length < (1e6 if unit == "tok" else 1e3):
+        yield Doubt("too-few-updates", f"`{total.name}` is {total.text}: the run ends in its first batches", (total,))
+    for s, (value, counted) in times.items():
+        warm = "warmup" in s.own
+        if s is not total and counted == unit and value > length:
+            yield Doubt("warmup-longer-than-run" if warm else "setting-beyond-practice", f"`{s.name}` is {s.text} in a run of {total.text} (`{total.name}`)", (s, total))
+        elif warm and counted == "ep" and unit != "ep" and value > 10:
+            yield Doubt("warmup-longer-than-run", f"`{s.name}` is {s.text}, and the run is counted otherwise ({total.text})", (s, total))
+
+
+CHECKS = (too_often, step_decay, written_times, after_the_end, milestones, horizons, exponential, whole_steps)

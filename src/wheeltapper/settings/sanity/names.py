@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wheeltapper.settings.sanity.facts import CLASSES, PARTS, RATES, TEMPLATES, architecture_of, plain, vocabulary_of
+from wheeltapper.settings.sanity.facts import CLASSES, PARTS, POSITIONS, RATES, TEMPLATES, architecture_of, plain, vocabulary_of
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
 _DATA = "dataset/data/task/benchmark/coco/root/set/dir"
@@ -39,7 +39,7 @@ def class_counts(sheet: Sheet) -> Iterator[Doubt]:
     known = datasets(sheet)
     for s in counts:
         number = int(s.number or 0)
-        for name, where in known:
+        for name, where in known if not any(part.isdigit() for _, w in known for part in w.path) else ():
             if name == "coco" and (not sheet.says(*_DETECTION) or sheet.says("keypoint", "pose", "skeleton")):
                 continue
             if len({n for n, _ in known}) == 1 and number not in CLASSES[name] and number > 0 and not _subset(sheet):
@@ -89,7 +89,7 @@ def _against_names(sheet: Sheet, s: Setting, number: int) -> Iterator[Doubt]:
         if len(other.path) > 1 and other.path[-2].lower() in ("names", "labels", "class_names", "id2label", "label2id", "classes", "label_map", "categories") and (other.path[-1].isdigit() or other.number is not None):
             tables.setdefault(other.path[:-1], []).append(other)
     for listed in tables.values():
-        near = listed[0].leaf.file == s.leaf.file
+        near = listed[0].leaf.file == s.leaf.file and s.path[:-1] in (listed[0].path[:-1], listed[0].path[:-2])
         if near and len(listed) > 1 and number != len(listed) and number not in (len(listed) + 1,):
             yield Doubt("objective-mismatch", f"`{s.name}` is {number}, and {len(listed)} classes are named", (s, listed[0]))
         elif near and len(listed) > 1 and number == len(listed) + 1 and not sheet.says("detection", "rcnn", "segmentation", "background"):
@@ -108,6 +108,17 @@ def vocabularies(sheet: Sheet) -> Iterator[Doubt]:
                 yield Doubt("target-misaligned", f"`{s.name}` is {s.number:g}, and {other.text} (`{other.name}`) has {pieces:,} pieces: ids lie outside the table", (s, other))
                 break
     yield from _extra_pieces(sheet)
+
+
+def learned_positions(sheet: Sheet) -> Iterator[Doubt]:
+    """Sequences longer than the positions that a pretrained model has learned."""
+    model = next((s for s in sheet.settings if s.key in ("model_name_or_path", "base_model", "pretrained_model_name_or_path", "model_name", "model", "tokenizer_name") and any(re.search(p, s.text) for p, _ in POSITIONS)), None)
+    for s in sheet.settings:
+        if model is None or s.key not in ("max_seq_length", "max_length", "block_size", "max_seq_len", "seq_length", "max_len", "sequence_len", "cutoff_len", "max_source_length") or not s.number:
+            continue
+        most = next(n for p, n in POSITIONS if re.search(p, model.text))
+        if s.number > most:
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, and {model.text} has {most} positions", (s, model))
 
 
 def _extra_pieces(sheet: Sheet) -> Iterator[Doubt]:
@@ -184,7 +195,7 @@ def quantised(sheet: Sheet) -> Iterator[Doubt]:
 def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
     """Sound read at another rate than it was recorded at or than the features expect."""
     rates = [s for s in sheet.settings if s.own & {"sample", "sampling", "sr", "sampler"} and (s.own & {"rate", "sr"} or s.key == "sr") and s.number and s.number >= 1000]
-    told = {word: s for s in sheet.settings if s.text for word in re.findall(r"[a-z0-9]+", s.text.lower())}
+    told = {word: s for s in sheet.settings if s.text and (s.own & {"model", "encoder", "pretrained", "data", "dataset", "files", "name"}) for word in re.findall(r"[a-z0-9]+", s.text.lower())}
     told |= {word: s for s in sheet.settings for word in re.findall(r"[a-z0-9]+", s.leaf.file.rsplit("/", 1)[-1].lower())}
     for s in rates:
         for word, rate in RATES.items():
@@ -200,7 +211,7 @@ def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
 
 def reward_head(sheet: Sheet) -> Iterator[Doubt]:
     """A reward is one number, from a head that classifies sequences."""
-    if not (sheet.says("reward") and any(s.own & {"reward", "rewards"} for s in sheet.settings)) or not any(s.key in ("center_rewards_coefficient", "task_type") for s in sheet.settings):
+    if not (sheet.says("reward", "rewards") and any(s.own & {"reward", "rewards"} for s in sheet.settings)) or not any(s.key in ("center_rewards_coefficient", "task_type") for s in sheet.settings):
         return
     for s in sheet.settings:
         if s.key == "num_labels" and s.number not in (None, 1):
@@ -209,4 +220,4 @@ def reward_head(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("objective-mismatch", f"`{s.name}` is {s.text}: a reward needs a head that classifies sequences (SEQ_CLS)", (s,))
 
 
-CHECKS = (class_counts, vocabularies, blank_index, tokenizers, chat_templates, adapter_targets, quantised, sample_rates, reward_head)
+CHECKS = (class_counts, vocabularies, learned_positions, blank_index, tokenizers, chat_templates, adapter_targets, quantised, sample_rates, reward_head)

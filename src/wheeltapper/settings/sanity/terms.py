@@ -35,7 +35,7 @@ def _weighs(s: Setting, sheet: Sheet) -> bool:
 def negative(sheet: Sheet) -> Iterator[Doubt]:
     """A weight below zero drives the network away from what the term asks for."""
     for s in weights(sheet):
-        if (s.number or 0) < 0 and s.number != -1 or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost"}):
+        if (s.number or 0) < 0 and s.number != -1 or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost", "alpha"}):
             yield Doubt("wrong-loss-sign", f"`{s.name}` is {s.number:g}: a negative weight rewards what the term punishes", (s,))
 
 
