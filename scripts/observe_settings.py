@@ -70,9 +70,8 @@ def _files(repository: Path) -> list[tuple[str, str]]:
     for line in listed.splitlines():
         meta, _, name = line.partition("\t")
         size, low = meta.split()[-1], name.lower()
-        if low.endswith(ENDINGS) and size.isdigit() and 100 < int(size) < 40_000 and not any(word in low for word in SKIP):
-            if not low.endswith((".py", ".json", ".sh")) or any(word in low for word in ("conf", "param", "args", "train", "hparam")):
-                names.append(name)
+        if low.endswith(ENDINGS) and size.isdigit() and 100 < int(size) < 40_000 and not any(word in low for word in SKIP) and (not low.endswith((".py", ".json", ".sh")) or any(word in low for word in ("conf", "param", "args", "train", "hparam"))):
+            names.append(name)
     random.Random(0).shuffle(names)
     show = [subprocess.run(["git", "-C", str(repository), "show", f"HEAD:{name}"], capture_output=True, check=False).stdout for name in names[:MOST_FILES]]
     return [(name, raw.decode("utf-8", "replace")) for name, raw in zip(names, show, strict=False)]

@@ -10,7 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from wheeltapper.settings.sanity import (
-    audio, bounds, counts, data, flags, lengths, names, networks, observed, optimizing, pairs, reinforcement, selection, terms, trees,
+    audio,
+    bounds,
+    counts,
+    data,
+    flags,
+    lengths,
+    names,
+    networks,
+    observed,
+    optimizing,
+    pairs,
+    reinforcement,
+    selection,
+    terms,
+    trees,
 )  # fmt: skip
 from wheeltapper.settings.sanity.sheet import Doubt, Sheet
 from wheeltapper.settings.tree import ConfigTree

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import cast
 
 from wheeltapper.settings.sanity.sheet import Doubt, Grade, Setting, Sheet
 
 BEYOND = "setting-beyond-practice"
-TABLE = """
+TABLE = r"""
 # Probabilities and shares.
 prob/probability | n top log temperature threshold | [0,1] | hint | - | a probability lies between 0 and 1
 dropout/droppath/droprate | seed n layer epoch start end interval no step application apply | [0,0.95) | hint | dropout-too-high | nothing is left of the layer
@@ -157,8 +158,8 @@ def bounds() -> tuple[Bound, ...]:
             Bound(
                 " ".join(w for w in words if not w.startswith("?")), "" if never == "-" else never.replace("@", ""),
                 frozenset(w[1:] for w in words if w.startswith("?")), float(low) if low else -math.inf, float(high) if high else math.inf,
-                interval[0] == "[", interval[-1] == "]", grade, BEYOND if cause == "-" else cause, why, interval,
-            )  # type: ignore[arg-type]
+                interval[0] == "[", interval[-1] == "]", cast("Grade", grade), BEYOND if cause == "-" else cause, why, interval,
+            )
         )  # fmt: skip
     return tuple(out)
 
@@ -177,7 +178,7 @@ def beyond_bounds(sheet: Sheet) -> Iterator[Doubt]:
         if not values or any(value != value for value in values):
             continue
         for bound in bounds():
-            if bound.themes and not bound.themes & themes or not bound.names(setting):
+            if (bound.themes and not bound.themes & themes) or not bound.names(setting):
                 continue
             if bound.cause == "too-few-updates" and values == [0] and _other_length(sheet, setting):
                 continue
@@ -195,8 +196,7 @@ def _of_text(sheet: Sheet, setting: Setting, values: list[float]) -> bool:
     """Lengths of sequences are also those of actions, frames and blocks."""
     if any(value % 1 for value in values) or setting.above & {"pipeline"}:
         return False
-    language = sheet.says("vocab", "tokenizer", "token", "tokens", "prompt", "embd", "context", "model_name_or_path", "lang", "text")
-    return language
+    return sheet.says("vocab", "tokenizer", "token", "tokens", "prompt", "embd", "context", "model_name_or_path", "lang", "text")
 
 
 def _other_length(sheet: Sheet, setting: Setting) -> bool:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 TRAIN, HELD = frozenset({"train", "training", "trn"}), frozenset({"val", "valid", "validation", "eval", "dev", "test", "testing", "evaluation"})
 _TOKEN = re.compile(r"[a-z]+")
-_DATA = frozenset("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name".split())
-_SHUFFLED = frozenset("shuffle use do is train training data dataset datasets loader dataloader files file samples sample".split())
+_DATA = word_set("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name")
+_SHUFFLED = word_set("shuffle use do is train training data dataset datasets loader dataloader files file samples sample")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDER = {"train": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2}
 
@@ -54,9 +55,8 @@ def same_data(sheet: Sheet) -> Iterator[Doubt]:
     held = [(s, t) for s, split, t in found if split == "held" and t and _of_data(s)]
     for a, mine in train:
         for b, theirs in held:
-            if mine == theirs and _says_which(mine[0]) and (_rest(a) == _rest(b) or _rest(a)[-1:] == _rest(b)[-1:] or _file(mine[0])):
-                if not _told_apart(sheet, a, b):
-                    yield Doubt("train-val-leak", f"`{b.name}` and `{a.name}` are both {mine[0]}: what is trained on is tested on", (b, a))
+            if (mine == theirs and _says_which(mine[0]) and (_rest(a) == _rest(b) or _rest(a)[-1:] == _rest(b)[-1:] or _file(mine[0]))) and not _told_apart(sheet, a, b):
+                yield Doubt("train-val-leak", f"`{b.name}` and `{a.name}` are both {mine[0]}: what is trained on is tested on", (b, a))
 
 
 def _says_which(text: str) -> bool:
@@ -80,7 +80,7 @@ def other_part(sheet: Sheet) -> Iterator[Doubt]:
     """Training reads a file that is called test; validation one that is called train."""
     for s in sheet.settings:
         split, texts = _split_of(s), _texts(s)
-        if not split or not texts or not _of_data(s) or len(texts) > 20 or s.own & {"name"} - {"split"} or s.around & {"prefix"} or s.own & {"img", "image"} and len(s.own) > 1:
+        if not split or not texts or not _of_data(s) or len(texts) > 20 or s.own & {"name"} - {"split"} or s.around & {"prefix"} or (s.own & {"img", "image"} and len(s.own) > 1):
             continue
         for text in texts:
             told = _told_by(text)
@@ -243,7 +243,7 @@ def raw_scale(sheet: Sheet) -> Iterator[Doubt]:
         if named and s.on is False and isinstance(s.value, bool) and (s.key != "scale" or "forecast" in sheet.themes) and (s.above & {"data", "dataset", "preprocess", "preprocessing", "input", "inputs", "transform"} or "forecast" in sheet.themes) and s.key != "normalization":
             yield Doubt("input-not-normalised", f"`{s.name}` is off: inputs are fed as they are", (s,), "range")
     activation = next((s for s in sheet.settings if s.has("activation/act @output/out/final/generator") and s.own & {"output", "out", "final", "last"} and s.text.lower() in ("sigmoid", "relu")), None)
-    half = [s for s in sheet.settings if s.own & {"mean", "std"} and (s.numbers or [s.number]) and set(s.numbers or [s.number]) == {0.5}]
+    half = [s for s in sheet.settings if s.own & {"mean", "std"} and set(s.numbers or [s.number or 0.0]) == {0.5}]
     if activation is not None and len(half) >= 2 and sheet.themes & {"gan", "vae", "diffusion"}:
         yield Doubt("output-activation-wrong", f"`{activation.name}` is {activation.text}, and the data are scaled to -1 to 1 (`{half[0].name}`)", (activation, half[0]))
 

@@ -49,9 +49,8 @@ def not_trained(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("stuck-eval-mode", f"`{s.name}` is on: nothing is trained, or next to nothing", (s,))
         elif s.key == "eval" and s.value is True and any(o.key == "resume" for o in sheet.settings) and any(o.knob == "run.epochs" for o in sheet.settings):
             yield Doubt("stuck-eval-mode", f"`{s.name}` is on: the program evaluates and ends", (s,), "range")
-        elif s.key == "mode" and s.text.lower() in ("eval", "test", "evaluate", "inference", "predict", "infer") and len(s.path) <= 2 and s.above <= {"run", "main", "experiment", "general", "trainer"}:
-            if any(o.knob in ("run.epochs", "run.total_steps") for o in sheet.settings):
-                yield Doubt("stuck-eval-mode", f"`{s.name}` is {s.text}: nothing is trained", (s,), "range")
+        elif s.key == "mode" and s.text.lower() in ("eval", "test", "evaluate", "inference", "predict", "infer") and len(s.path) <= 2 and s.above <= {"run", "main", "experiment", "general", "trainer"} and any(o.knob in ("run.epochs", "run.total_steps") for o in sheet.settings):
+            yield Doubt("stuck-eval-mode", f"`{s.name}` is {s.text}: nothing is trained", (s,), "range")
 
 
 def all_frozen(sheet: Sheet) -> Iterator[Doubt]:

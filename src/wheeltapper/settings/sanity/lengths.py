@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.context import is_noam, is_tuned
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 UNITS = {"epoch": "epochs", "step": "steps", "timestep": "steps", "timesteps": "steps", "kimg": "kimg", "ticks": "ticks"}
 # What a key of these words counts from the start of the run, and the cause when it lies beyond the end.
@@ -22,7 +23,7 @@ KINDS = (
     ("policy/actor interval/freq/frequency/delay", "lr", "frozen-parameters", "the policy is updated first"),
 )  # fmt: skip
 _NOT_LENGTH = frozenset({"factor", "coef", "lr", "ratio", "fraction", "prob", "rate", "decay_rate", "momentum", "gamma", "multiplier"})
-_RUN = frozenset("n max total train training num step epoch timestep timesteps env kimg end trainer duration iters run limit until".split())
+_RUN = word_set("n max total train training num step epoch timestep timesteps env kimg end trainer duration iters run limit until")
 SHORT, LONG = 0.5, 4.0  # of the run: where a schedule is over, or hardly begun
 
 
@@ -42,9 +43,8 @@ def run_lengths(sheet: Sheet) -> list[tuple[Setting, str]]:
             continue
         if s.knob == "run.epochs" or (s.knob == "run.total_steps"):
             out.append((s, "epochs" if s.knob == "run.epochs" else "steps"))
-        elif set(s.words) <= _RUN and (unit := unit_of(s)) is not None and {"max", "total", "train", "n"} & set(s.words) and not s.above & {"sched", "schedule", "scheduler", "sampler", "env", "valid", "diffusion", "sampling", "probe"}:
-            if not (s.own & {"step", "steps"} and sheet.themes & {"rl"} and "n" in s.words and "total" not in s.words and "train" not in s.words):
-                out.append((s, unit))
+        elif (set(s.words) <= _RUN and (unit := unit_of(s)) is not None and {"max", "total", "train", "n"} & set(s.words) and not s.above & {"sched", "schedule", "scheduler", "sampler", "env", "valid", "diffusion", "sampling", "probe"}) and not (s.own & {"step", "steps"} and sheet.themes & {"rl"} and "n" in s.words and "total" not in s.words and "train" not in s.words):
+            out.append((s, unit))
     return [(s, unit) for s, unit in out if not s.above & {"sched", "schedule", "scheduler", "probe", "lincls", "sampler"}]
 
 
@@ -157,7 +157,7 @@ def _beside(sheet: Sheet, setting: Setting) -> list[Setting]:
 
 def _is_warm_up(sheet: Sheet, setting: Setting) -> bool:
     return "warmup" in setting.around or any(
-        s.key in ("type", "name", "_target_") and s.text in ("LinearLR", "ConstantLR", "linear_warmup") or s.key == "start_factor" for s in _beside(sheet, setting)
+        (s.key in ("type", "name", "_target_") and s.text in ("LinearLR", "ConstantLR", "linear_warmup")) or s.key == "start_factor" for s in _beside(sheet, setting)
     )
 
 

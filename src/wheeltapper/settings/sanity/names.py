@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wheeltapper.settings.sanity.facts import CLASSES, PARTS, POSITIONS, RATES, TEMPLATES, architecture_of, plain, vocabulary_of
+from wheeltapper.settings.sanity.facts import (
+    CLASSES,
+    PARTS,
+    POSITIONS,
+    RATES,
+    TEMPLATES,
+    architecture_of,
+    plain,
+    vocabulary_of,
+)
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
 _DATA = "dataset/data/task/benchmark/coco/root/set/dir"
@@ -25,7 +34,7 @@ def datasets(sheet: Sheet) -> list[tuple[str, Setting]]:
     """Public data sets that the settings name."""
     out = []
     for s in sheet.settings:
-        named = s.own & set(_DATA.split("/")) or s.key in ("name", "dataset_file", "exp", "experiment") and not s.above & {"model", "network", "opt", "optimizer"}
+        named = s.own & set(_DATA.split("/")) or (s.key in ("name", "dataset_file", "exp", "experiment") and not s.above & {"model", "network", "opt", "optimizer"})
         if not s.text or len(s.text) > 120 or not named or s.around & {"pipeline", "layout", "pretrained", "checkpoint", "init"}:
             continue
         pieces = {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
@@ -173,7 +182,7 @@ def adapter_targets(sheet: Sheet) -> Iterator[Doubt]:
     """Adapters for layers that the network does not have."""
     model = next((s for s in sheet.settings if s.has("model/base", "output dir tokenizer type reward ref") and architecture_of(s.text)), None)
     for s in sheet.settings:
-        named = (s.own & {"lora", "peft", "adapter"} or s.above & {"lora", "peft"}) and s.own & {"target", "targets", "modules"} or s.key == "target_modules"
+        named = ((s.own & {"lora", "peft", "adapter"} or s.above & {"lora", "peft"}) and s.own & {"target", "targets", "modules"}) or s.key == "target_modules"
         values = s.value if isinstance(s.value, list) else re.split(r"[,\s]+", s.text) if s.text else []
         if model is None or not named or not values or not all(isinstance(v, str) for v in values) or {"all", "all-linear"} & set(values):
             continue
@@ -199,7 +208,7 @@ def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
     told |= {word: s for s in sheet.settings for word in re.findall(r"[a-z0-9]+", s.leaf.file.rsplit("/", 1)[-1].lower())}
     for s in rates:
         for word, rate in RATES.items():
-            if word in told and s.number != rate and len(rates) == 1 and not sheet.says("resample", "mix") and (rate == 16000 or s.number > rate or s.number < 16000):
+            if word in told and s.number != rate and len(rates) == 1 and not sheet.says("resample", "mix") and (rate == 16000 or (s.number or 0) > rate or (s.number or 0) < 16000):
                 yield Doubt("train-val-shift", f"`{s.name}` is {s.number:g}, and {word} is at {rate:,} Hz", (s,), "range")
                 break
     for at, s in enumerate(rates):

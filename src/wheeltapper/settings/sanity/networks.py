@@ -55,9 +55,8 @@ def prompts(sheet: Sheet) -> Iterator[Doubt]:
     """A prompt that may take the whole context leaves no room for the answer."""
     whole = next((s for s in sheet.settings if s.key in ("max_length", "max_seq_length", "cutoff_len", "max_len") and _whole(s)), None)
     for s in sheet.settings:
-        if s.key in ("max_prompt_length", "max_prompt_len", "prompt_length") and whole is not None and s.leaf.file == whole.leaf.file:
-            if (_whole(s) or 0) >= (_whole(whole) or 0) > 0:
-                yield Doubt("all-labels-masked", f"a prompt of {s.number:g} (`{s.name}`) fills the {whole.number:g} of the context (`{whole.name}`)", (s, whole))
+        if s.key in ("max_prompt_length", "max_prompt_len", "prompt_length") and whole is not None and s.leaf.file == whole.leaf.file and ((_whole(s) or 0) >= (_whole(whole) or 0) > 0):
+            yield Doubt("all-labels-masked", f"a prompt of {s.number:g} (`{s.name}`) fills the {whole.number:g} of the context (`{whole.name}`)", (s, whole))
 
 
 def experts(sheet: Sheet) -> Iterator[Doubt]:
@@ -78,7 +77,7 @@ def patches(sheet: Sheet) -> Iterator[Doubt]:
             continue
         for size in sizes if s.text else [o for o in sizes if o.path[:-1] == s.path[:-1]]:
             pixels = size.numbers[0] if size.numbers else float(_whole(size) or 0)
-            if size.leaf.file == s.leaf.file and 0 < pixels < 2 * patch and pixels > 0 and size.key != "size" or (size.key == "size" and size.path[:-1] == s.path[:-1] and pixels < 2 * patch):
+            if (size.leaf.file == s.leaf.file and 0 < pixels < 2 * patch and pixels > 0 and size.key != "size") or (size.key == "size" and size.path[:-1] == s.path[:-1] and pixels < 2 * patch):
                 first = (size, s) if s.text or "local" in size.own or pixels < 64 else (s, size)
                 yield Doubt("setting-beyond-practice", f"a picture of {pixels:g} (`{size.name}`) is one patch of {patch} (`{s.name}`)", first)
 
@@ -121,7 +120,7 @@ def depths(sheet: Sheet) -> Iterator[Doubt]:
 def norms(sheet: Sheet) -> Iterator[Doubt]:
     """Batch norm over one or two samples."""
     for s in sheet.settings:
-        named = (s.own & {"norm", "normalization", "normalisation"} or s.above & {"norm", "norm_cfg"} and s.key == "type") and BATCH_NORM.match(s.text)
+        named = (s.own & {"norm", "normalization", "normalisation"} or (s.above & {"norm", "norm_cfg"} and s.key == "type")) and BATCH_NORM.match(s.text)
         if not named or any(o.key == "norm_eval" and o.on and o.path[: len(s.path) - 2] == s.path[: len(s.path) - 2] for o in sheet.settings):
             continue
         batches = [o for o in sheet.settings if o.knob == "batch.per_device" or o.key in ("batch_size", "samples_per_gpu", "batch")]
@@ -143,9 +142,8 @@ def forecasts(sheet: Sheet) -> Iterator[Doubt]:
     if past is not None and ahead is not None and past.number and ahead.number and ahead.number >= 2 and past.number < max(2.0, ahead.number / 12):
         yield Doubt("setting-beyond-practice", f"{past.number:g} steps of history (`{past.name}`) for {ahead.number:g} ahead (`{ahead.name}`)", (past, ahead))
     features, out, into = by_key.get("features"), by_key.get("c_out"), by_key.get("enc_in")
-    if features is not None and out is not None and into is not None:
-        if features.text == "M" and out.number != into.number:
-            yield Doubt("objective-mismatch", f"all {into.number:g} series are to be forecast (`{features.name}` M), and `{out.name}` is {out.number:g}", (out, into))
+    if features is not None and out is not None and into is not None and features.text == "M" and out.number != into.number:
+        yield Doubt("objective-mismatch", f"all {into.number:g} series are to be forecast (`{features.name}` M), and `{out.name}` is {out.number:g}", (out, into))
     data, freq = by_key.get("data"), by_key.get("freq")
     if data is not None and freq is not None:
         wanted = "h" if re.match(r"(?i)etth|electricity|ecl|traffic", data.text) else "t" if re.match(r"(?i)ettm", data.text) else ""
@@ -203,9 +201,8 @@ def sampling(sheet: Sheet) -> Iterator[Doubt]:
     """A sampler that differs from what was trained."""
     steps = [s for s in sheet.settings if _whole(s) and (s.above & {"diffusion"} or s.own & {"diffusion", "train"}) and s.own & {"timestep", "timesteps", "steps", "step"} and not s.around & {"sampling", "sample", "sampler", "ddim", "inference", "warmup", "lr", "total", "max", "save", "log"}]
     for s in sheet.settings:
-        if steps and s.own & {"timestep", "timesteps", "steps", "step"} and s.around & {"sampling", "sample", "sampler", "ddim", "inference"} and not s.own & {"every", "interval", "max"} and _whole(s):
-            if (_whole(s) or 0) > (_whole(steps[0]) or math.inf):
-                yield Doubt("sigma-mismatch", f"{_whole(s)} steps are sampled (`{s.name}`) of {_whole(steps[0])} (`{steps[0].name}`)", (s, steps[0]))
+        if steps and s.own & {"timestep", "timesteps", "steps", "step"} and s.around & {"sampling", "sample", "sampler", "ddim", "inference"} and not s.own & {"every", "interval", "max"} and _whole(s) and ((_whole(s) or 0) > (_whole(steps[0]) or math.inf)):
+            yield Doubt("sigma-mismatch", f"{_whole(s)} steps are sampled (`{s.name}`) of {_whole(steps[0])} (`{steps[0].name}`)", (s, steps[0]))
     kinds = [s for s in sheet.settings if s.key in ("predict", "prediction_type", "parameterization", "prediction", "pred_type", "objective", "predict_type", "mean_type") and s.text]
     for at, s in enumerate(kinds):
         for other in kinds[:at]:

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 HERE = Path(__file__).with_name("observed.json")
 SHORTEST = 7  # letters of a key that can be misspelt
 FAR = 25.0  # times beyond the largest or below the smallest
 # Numbers that name or count something of one's own.
-_OWN = frozenset("""seed port id ids index idx rank gpu gpus device node nodes year version date time timeout timestamp hash commit address worker n_worker
+_OWN = word_set("""seed port id ids index idx rank gpu gpus device node nodes year version date time timeout timestamp hash commit address worker n_worker
     offset bytes memory mem mb gb class classes label labels sample samples vocab token tokens num_samples count user item rows row port pid uid job
-    lr eps epsilon every interval temperature margin smooth max_size cache buffer threads cpu freq log print vis display save width height x y z position line column size_gb""".split())
+    lr eps epsilon every interval temperature margin smooth max_size cache buffer threads cpu freq log print vis display save width height x y z position line column size_gb""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def known_words() -> frozenset[str]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return json.loads(HERE.read_text()) if HERE.exists() else {"numbers": {}, "keys": "", "words": ""}  # type: ignore[no-any-return]
+    found: dict[str, Any] = json.loads(HERE.read_text()) if HERE.exists() else {"numbers": {}, "keys": "", "words": ""}
+    return found
 
 
 def never_seen(sheet: Sheet) -> Iterator[Doubt]:

@@ -158,9 +158,8 @@ def momenta(sheet: Sheet) -> Iterator[Doubt]:
         if value >= 1 or value < 0:
             if not norm:
                 yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: at 1 nothing is ever forgotten, and nothing is below 0", (setting,))
-        elif value > 0.9965 and not norm and not setting.around & {"teacher", "ema", "target", "key", "encoder", "center", "m", "ma"}:
-            if setting.knob == "optimizer.momentum":
-                yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: the velocity remembers {1 / (1 - value):,.0f} steps", (setting,), "range")
+        elif value > 0.9965 and not norm and not setting.around & {"teacher", "ema", "target", "key", "encoder", "center", "m", "ma"} and setting.knob == "optimizer.momentum":
+            yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: the velocity remembers {1 / (1 - value):,.0f} steps", (setting,), "range")
 
 
 def epsilons(sheet: Sheet) -> Iterator[Doubt]:
@@ -236,8 +235,8 @@ def partial_rates(sheet: Sheet) -> Iterator[Doubt]:
 def adapters(sheet: Sheet) -> Iterator[Doubt]:
     """The scale of an adapter is alpha over rank."""
     for setting in sheet.settings:
-        named = setting.key in ("lora_alpha", "network_alpha") or setting.key == "alpha" and setting.above & {"lora", "peft", "adapter"}
-        ranks = [o for o in sheet.settings if o.key in ("lora_r", "lora_rank", "network_dim") or o.key in ("r", "rank") and o.path[:-1] == setting.path[:-1]]
+        named = setting.key in ("lora_alpha", "network_alpha") or (setting.key == "alpha" and setting.above & {"lora", "peft", "adapter"})
+        ranks = [o for o in sheet.settings if o.key in ("lora_r", "lora_rank", "network_dim") or (o.key in ("r", "rank") and o.path[:-1] == setting.path[:-1])]
         rank = sheet.nearest(setting, [o for o in ranks if o.number])
         if named and setting.number and rank is not None and rank.number and setting.number > 64 * rank.number:
             text = f"alpha over rank is {setting.number / rank.number:g} (`{setting.name}` {setting.number:g}, `{rank.name}` {rank.number:g}): the adapter's rate is multiplied by it"

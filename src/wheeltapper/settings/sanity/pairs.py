@@ -24,9 +24,8 @@ def least_above_most(sheet: Sheet) -> Iterator[Doubt]:
             other = next((o for o in sheet.settings if o.key == wanted and o.path[:-1] == s.path[:-1] and o.leaf.file == s.leaf.file), None)
             if other is not None and other.number is not None and not isinstance(other.value, bool) and s.number > other.number > 0 and "lr" not in s.own:
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: the least is above the most", (s, other))
-        if s.own & {"init", "initial"} and (most := next((o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.key == re.sub(r"init(?:ial)?", "max", s.key) and o.number is not None), None)):
-            if s.number > (most.number or 0) and "lr" not in s.own:
-                yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, above its most of {most.number:g} (`{most.name}`)", (most, s))
+        if (s.own & {"init", "initial"} and (most := next((o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.key == re.sub(r"init(?:ial)?", "max", s.key) and o.number is not None), None))) and (s.number > (most.number or 0) and "lr" not in s.own):
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, above its most of {most.number:g} (`{most.name}`)", (most, s))
 
 
 def falling_lists(sheet: Sheet) -> Iterator[Doubt]:

@@ -49,15 +49,12 @@ def watched(sheet: Sheet, beside: Setting) -> Setting | None:
 def directions(sheet: Sheet) -> Iterator[tuple[Setting, str]]:
     """Settings that say which way is better, with the way."""
     for s in sheet.settings:
-        if s.on is not None and not isinstance(s.value, str) and BIGGER.search(s.key):
-            yield s, "up" if s.on else "down"
-        elif s.on is not None and BIGGER.search(s.key):
+        if (s.on is not None and not isinstance(s.value, str) and BIGGER.search(s.key)) or (s.on is not None and BIGGER.search(s.key)):
             yield s, "up" if s.on else "down"
         elif s.on is not None and SMALLER.search(s.key):
             yield s, "down" if s.on else "up"
-        elif s.text.lower() in WAYS and (s.key in ("mode", "better", "rule", "direction", "objective") or s.own & {"mode", "direction", "rule"}):
-            if not s.own & {"clip", "pool", "pooling", "interpolation", "padding", "reduction"}:
-                yield s, WAYS[s.text.lower()]
+        elif (s.text.lower() in WAYS and (s.key in ("mode", "better", "rule", "direction", "objective") or s.own & {"mode", "direction", "rule"})) and not s.own & {"clip", "pool", "pooling", "interpolation", "padding", "reduction"}:
+            yield s, WAYS[s.text.lower()]
 
 
 def wrong_way(sheet: Sheet) -> Iterator[Doubt]:
@@ -97,7 +94,7 @@ def not_computed(sheet: Sheet) -> Iterator[Doubt]:
         if listed and "/" not in name and not _among(name, listed[0].value):
             yield Doubt("setting-beyond-practice", f"`{setting.name}` is {setting.text}, which is not among the metrics that are computed (`{listed[0].name}`)", (setting, listed[0]))
         depths = [s for s in sheet.settings if s.key in ("topk", "top_k", "ks", "k_list") and (s.numbers or s.number)]
-        if listed and depth.isdigit() and depths and float(depth) not in (depths[0].numbers or [depths[0].number]):
+        if listed and depth.isdigit() and depths and float(depth) not in (depths[0].numbers or [depths[0].number or 0.0]):
             yield Doubt("setting-beyond-practice", f"`{setting.name}` is {setting.text}, and only the top {depths[0].value} are computed", (setting, depths[0]))
         yield from _not_reported(sheet, setting)
 

@@ -19,7 +19,7 @@ from wheeltapper.settings.position import Source
 from wheeltapper.settings.tree import ConfigTree, Leaf, Path
 from wheeltapper.settings.understand import NAMES_SAY
 from wheeltapper.settings.vocabulary import Meaning, meaning_of_path, themes_of
-from wheeltapper.settings.words import words_of
+from wheeltapper.settings.words import word_set, words_of
 
 Grade = Literal["hint", "range", "edge"]
 MOST = 5_000  # settings that are looked at
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CALL = re.compile(r"\s*dict\(.*\)\s*\Z", re.S)
 _LIST = re.compile(r"\s*[-+.\deE]+(?:\s*,\s*[-+.\deE]+)+\s*\Z")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
-GROUPS = frozenset("optim optimizer optimizers model models data dataset datasets scheduler lr_scheduler loss trainer train network callbacks".split())
+GROUPS = word_set("optim optimizer optimizers model models data dataset datasets scheduler lr_scheduler loss trainer train network callbacks")
 _NO_NUMBER = {"infinity", "inf", "nan"}
 
 
