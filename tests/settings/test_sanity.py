@@ -106,10 +106,13 @@ def test_which_way_is_better() -> None:
 
 
 def test_tables_are_whole() -> None:
-    assert len(CHECKS) > 80 and all(b.low < b.high for b in bounds())
-    assert len(observed()) > 200 and "weight_decay" in known_keys()
+    assert len(CHECKS) > 80
+    assert all(b.low < b.high for b in bounds())
+    assert len(observed()) > 200
+    assert "weight_decay" in known_keys()
     assert all(row.least <= row.most for row in observed().values())
 
 
 def test_nothing_at_all_is_no_doubt() -> None:
-    assert doubts_of([]) == [] and Sheet([]).settings == ()
+    assert doubts_of([]) == []
+    assert Sheet([]).settings == ()

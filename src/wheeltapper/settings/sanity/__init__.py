@@ -37,10 +37,20 @@ CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in modul
 MOST = 40  # doubts of one project
 
 
+FAILS: tuple[type[Exception], ...] = (Exception,)  # what one check must not take the others with it by
+
+
+def _asked(check: Check, sheet: Sheet) -> list[Doubt]:
+    try:
+        return list(islice(check(sheet), MOST))
+    except FAILS:
+        return []
+
+
 def doubts_of(trees_: Sequence[ConfigTree], texts: Iterable[str] = ()) -> list[Doubt]:
     """Everything that is doubtful in these sources, one for each place, the surest first."""
     sheet = Sheet(trees_, texts)
-    found = [doubt for check in CHECKS for doubt in islice(check(sheet), MOST)]
+    found = [doubt for check in CHECKS for doubt in _asked(check, sheet)]
     order = {"hint": 0, "range": 1, "edge": 2}
     out: dict[tuple[str, int, str], Doubt] = {}
     for doubt in sorted(found, key=lambda d: order[d.grade]):

@@ -21,7 +21,7 @@ def both_on(sheet: Sheet) -> Iterator[Doubt]:
     for a in on:
         for b in on:
             if a is not b and (a.key, b.key) in EXCLUSIVE and a.leaf.file == b.leaf.file:
-                yield Doubt("setting-beyond-practice", f"`{a.name}` and `{b.name}` are both on: the program refuses, or takes one of them", (a, b))
+                yield Doubt("setting-beyond-practice", f"`{a.name}` and `{b.name}` are both on: the program refuses, or takes one of them", (a, b) if a.line > b.line else (b, a))
     only = [s for s in on if s.key.endswith("_only")]
     for at, a in enumerate(only):
         for b in only[:at]:

@@ -36,6 +36,13 @@ def unit_of(setting: Setting) -> str | None:
 
 def run_lengths(sheet: Sheet) -> list[tuple[Setting, str]]:
     """Settings that say how long the run is, with their unit."""
+    if "lengths" not in sheet.memo:
+        sheet.memo["lengths"] = _run_lengths(sheet)
+    found: list[tuple[Setting, str]] = sheet.memo["lengths"]
+    return found
+
+
+def _run_lengths(sheet: Sheet) -> list[tuple[Setting, str]]:
     out = []
     for s in sheet.settings:
         number = s.number

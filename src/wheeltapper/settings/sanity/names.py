@@ -140,6 +140,8 @@ def _extra_pieces(sheet: Sheet) -> Iterator[Doubt]:
 def blank_index(sheet: Sheet) -> Iterator[Doubt]:
     """The blank of CTC is the first or the last output."""
     for s in sheet.settings:
+        if "blank" not in s.own:
+            continue
         outputs = next((o for o in sheet.settings if o.key in ("num_outputs", "output_dim", "n_outputs") and o.number and o.path[:-1] == s.path[:-1]), None)
         vocab = next((o for o in sheet.settings if o.has("vocab size") and o.number and o.path[:-1] == s.path[:-1]), None)
         if s.own & {"blank"} and s.own & {"id", "index", "idx"} and s.number is not None and (outputs or vocab):

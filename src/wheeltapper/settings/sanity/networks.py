@@ -26,7 +26,7 @@ def heads(sheet: Sheet) -> Iterator[Doubt]:
     """Heads of attention share the width evenly."""
     for s in sheet.settings:
         count = _whole(s)
-        if not count or count <= 0:
+        if not count or count <= 0 or s.key not in (*HEADS, *KV):
             continue
         beside = [o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.leaf.file == s.leaf.file]
         if s.key in HEADS and not any(o.key in _OWN_DIM for o in sheet.settings) and not sheet.mentions(r"(?i)mamba|rwkv|\bt5"):

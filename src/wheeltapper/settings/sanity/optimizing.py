@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from wheeltapper.settings.practice.features import optimizer_class
 from wheeltapper.settings.sanity.context import is_noam, is_tuned, low_rank, optimizer_near, scales_rate
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 # Where a rate stops to make sense: highest, lowest.
 LIMITS = {
@@ -20,9 +21,9 @@ UNNAMED = (20.0, 1e-10)
 TUNED = 5e-3  # a pretrained network is lost above
 ADAPTERS = 0.05
 PREFERENCES = 5e-4  # a policy that is tuned by preferences or rewards
-_NO_RATE = """decay gamma ratio scale scaled schedule sched scheduler mult mul coef factor warmup min end start power policy step epoch milestone
-    drop patience type name mode multiplier init_ restart cycles interval find finder auto plus loraplus warm monitor group log bias final
-    reduce style iters range anneal norm use"""
+_OF_A_RATE = word_set("""lr lrs lrate learning rate learningrate learn base peak max init initial start actor critic policy value q unet text encoder decoder backbone
+    head g d gen disc generator discriminator net opt optim optimizer adam adamw sgd main model lora embedding embed bert global target nominal default
+    alpha hidden blr network trunk pretrained new cls classifier teacher student entropy temperature vf pi""")
 _DECAY = "lr mult norm bias n step rate start_ power coef_ skip no exclude layers type style ema layer"
 _BETA = r"(?:.*_)?(?:beta_?{0}|b{0})"
 _BOOSTED = {"xgboost", "lightgbm", "lgbm", "gbdt", "catboost", "leaves", "boosting", "colsample", "xgb"}
@@ -49,9 +50,7 @@ def rates(sheet: Sheet) -> Iterator[Doubt]:
 def _is_rate(setting: Setting) -> bool:
     if setting.key in ("eta", "eta0") and not setting.above & {"diffusion", "ddim", "sampler", "sched", "scheduler"}:
         return True
-    if not setting.own & {"lr", "lrs", "blr"} or setting.own & set(_NO_RATE.split()) - {"start", "step"}:
-        return False
-    if setting.own & {"start", "step"} and setting.key not in ("init_lr", "initial_lr", "lr_init", "start_lr", "initial_learning_rate"):
+    if not setting.own & {"lr", "lrs", "blr", "lrate"} or not set(re.findall(r"[a-z]+", setting.key)) <= _OF_A_RATE:
         return False
     return not setting.above & {"probe", "linear_probe", "lincls", "finder", "find", "warmup", "sched", "scheduler"}
 
@@ -209,8 +208,10 @@ def _grows(sheet: Sheet, setting: Setting) -> list[float]:
         return [setting.number]
     if setting.key in ("reduce_lr_factor", "lr_reduce_factor", "plateau_factor", "lr_factor") and setting.number is not None:
         return [setting.number]
+    if setting.key not in ("scales", "lr_scales"):
+        return []
     beside = any(o.key in ("steps", "milestones", "lr_steps") and o.numbers for o in sheet.settings if o.path[:-1] == setting.path[:-1])
-    return setting.numbers if setting.key in ("scales", "lr_scales") and beside else []
+    return setting.numbers if beside else []
 
 
 def final_factors(sheet: Sheet) -> Iterator[Doubt]:
@@ -236,9 +237,11 @@ def adapters(sheet: Sheet) -> Iterator[Doubt]:
     """The scale of an adapter is alpha over rank."""
     for setting in sheet.settings:
         named = setting.key in ("lora_alpha", "network_alpha") or (setting.key == "alpha" and setting.above & {"lora", "peft", "adapter"})
+        if not named:
+            continue
         ranks = [o for o in sheet.settings if o.key in ("lora_r", "lora_rank", "network_dim") or (o.key in ("r", "rank") and o.path[:-1] == setting.path[:-1])]
         rank = sheet.nearest(setting, [o for o in ranks if o.number])
-        if named and setting.number and rank is not None and rank.number and setting.number > 64 * rank.number:
+        if setting.number and rank is not None and rank.number and setting.number > 64 * rank.number:
             text = f"alpha over rank is {setting.number / rank.number:g} (`{setting.name}` {setting.number:g}, `{rank.name}` {rank.number:g}): the adapter's rate is multiplied by it"
             yield Doubt("lr-too-high", text, (setting, rank))
 

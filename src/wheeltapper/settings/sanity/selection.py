@@ -78,9 +78,11 @@ def flag_left_out(sheet: Sheet) -> Iterator[Doubt]:
         if setting.key == "best_checkpoint_metric" and way_of(setting.text) == "up" and not any("maximize_best" in s.key for s in sheet.settings):
             text = f"`{setting.name}` is {setting.text} and nothing says to maximise it: the smallest value is taken for the best"
             yield Doubt("early-stop-wrong-mode", text, (setting,))
+        if setting.key != "monitor":
+            continue
         beside = [s for s in sheet.settings if s.path[:-1] == setting.path[:-1]]
         callback = {"EarlyStopping", "ModelCheckpoint"} & {part for s in beside for part in (*setting.path[:-1], s.text.rsplit(".", 1)[-1])}
-        if setting.key == "monitor" and callback and way_of(setting.text) == "up" and not any(s.key == "mode" for s in beside):
+        if callback and way_of(setting.text) == "up" and not any(s.key == "mode" for s in beside):
             yield Doubt("early-stop-wrong-mode", f"`{setting.name}` is {setting.text} without a mode: {min(callback)} takes the smallest value for the best", (setting,))
 
 

@@ -22,7 +22,7 @@ from wheeltapper.settings.vocabulary import Meaning, meaning_of_path, themes_of
 from wheeltapper.settings.words import word_set, words_of
 
 Grade = Literal["hint", "range", "edge"]
-MOST = 5_000  # settings that are looked at
+MOST = 1_500  # settings that are looked at
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CALL = re.compile(r"\s*dict\(.*\)\s*\Z", re.S)
 _LIST = re.compile(r"\s*[-+.\deE]+(?:\s*,\s*[-+.\deE]+)+\s*\Z")
@@ -138,6 +138,7 @@ class Sheet:
 
     def __init__(self, trees: Sequence[ConfigTree], texts: Iterable[str] = ()) -> None:
         self.raw = "\n".join(tree.text or "" for tree in trees)[:200_000]
+        self.memo: dict[str, Any] = {}  # what checks have worked out of it
         self.files = tuple(dict.fromkeys(tree.file for tree in trees))
         raw = [item for tree in trees for item in _of_tree(tree)][:MOST]
         said = [part for path, _, _ in raw for part in path]
