@@ -196,10 +196,17 @@ def is_overlap(value: Val) -> bool:
         return False
     products = [
         v
-        for v in made_of(value.args[0], deep=False)
+        for v in made_of(value.args[0], deep=False, stop=_is_distance)
         if v.op == "bin" and v.name == "Mult" and all(number(a) is None for a in v.args)
     ]
-    return any(p.args[0] is not p.args[1] and any(n.op == "net" for n in made_of(p)) for p in products)
+    return any(p.args[0] is not p.args[1] and any(n.op == "net" for n in made_of(p, stop=_is_distance)) for p in products)
+
+
+def _is_distance(value: Val) -> bool:
+    """A difference, its square or its size: what is summed of it is an error, no overlap."""
+    return (value.op == "bin" and value.name in ("Sub", "Pow")) or (
+        value.op == "call" and value.name in ("abs", "pow", "square", "sqrt", "norm")
+    )
 
 
 LOW = {
