@@ -31,7 +31,7 @@ def produced(value: Val, depth: int = 0) -> list[Val]:
         return produced(value.data, depth + 1)
     if value.op == "item" and value.args[0].op not in ("batch", "elem", "index", "param", "free", "attr"):
         return produced(value.args[0], depth + 1)
-    if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout") and value.args:
+    if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout", "chunk", "split", "unbind") and value.args:
         return produced(value.args[0], depth + 1)
     return [value]
 

@@ -89,9 +89,7 @@ def scaling_of(value: Val) -> Scaling:
                 factors.append((known if one.name == "Mult" else 1 / known, one))
             else:
                 shifts.append((known, one))
-        elif one.op == "call" and one.name in BENDS:
-            break
-        elif one.op not in ("item", "batch", "call", "phi", "attr", "elem", "list", "tuple", "split"):
+        elif (one.op == "call" and one.name in BENDS) or one.op not in ("item", "batch", "call", "phi", "attr", "elem", "list", "tuple", "split"):
             break
     return Scaling(tuple(factors), tuple(shifts))
 
