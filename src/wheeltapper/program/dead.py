@@ -30,6 +30,7 @@ class Dead:
     whole: bool  # the value is its own, not one of several that a call returned
     marked: bool  # others of the same assignment are marked as unused with an underscore
     beside: tuple[ast.Name, ...]  # where the names that were set together with it are read
+    scope: Scope
 
 
 def dead_values(code: Code) -> Iterator[Dead]:
@@ -46,7 +47,7 @@ def dead_values(code: Code) -> Iterator[Dead]:
             for name, value, whole in _set_by(node.targets[0], node.value):
                 if name.startswith("_") or name in shared or (name in read and not _is_last(scope, name, node)):
                     continue
-                yield Dead(name, node, value, whole, _marks(node), _beside(nodes, node, name))
+                yield Dead(name, node, value, whole, _marks(node), _beside(nodes, node, name), scope)
 
 
 def _scopes(code: Code) -> Iterator[Scope]:

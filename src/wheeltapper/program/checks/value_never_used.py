@@ -36,7 +36,7 @@ ID = "value-never-used"
 CAUSE: str | None = None
 DECIDES = True
 
-HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split", "nonzero", "where"}
+HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split"}
 SHOWN = {  # numbers for people and for the machine, not for the training
     "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
     "getenv", "int", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
@@ -44,17 +44,20 @@ SHOWN = {  # numbers for people and for the machine, not for the training
 
 
 def check(code: Code) -> Iterator[Finding]:
-    if code.by_framework or not code.story.losses:
+    if code.by_framework:
         return
     for loop in _idle_ranges(code):
         text = f"`{ast.unparse(loop.target)}` goes through the data and nothing reads it: every turn takes the same part."
         yield code.finding(ID, text, loop, *loop.body[:1])
         return
-    dead = list(dead_values(code))
+    dead = list(dead_values(code)) if code.story.losses else []
     for one in dead:
         if _counts(code, one, dead):
             text = f"`{one.name}` is computed and never used."
-            yield code.finding(ID, text, one.node, *one.beside[:4], grade="suspected", severity="watch")
+            others = [d.node for d in dead if d.scope is one.scope and d is not one]
+            yield code.finding(
+                ID, text, one.node, *one.beside[:4], *others[:2], grade="suspected", severity="watch"
+            )
             return
 
 
@@ -66,10 +69,10 @@ def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
         return computes(code, one.value)
     if not isinstance(one.value, ast.Call):
         return False
-    if callee(one.value) in HALVES and len(calls) > 1:
+    if callee(one.value) in HALVES and "random" not in ast.unparse(one.value.func):
         return True
-    funcs, _ = code.program.targets(one.value)
-    ours = bool(funcs) and callee(one.value) not in ("step", "reset")
+    applied = any(c.op == "net" and c.node is one.value for c in code.story.calls)
+    ours = (applied or bool(code.program.targets(one.value)[0])) and callee(one.value) not in ("step", "reset")
     return ours and (one.marked or _whole_pair(one, dead))
 
 
