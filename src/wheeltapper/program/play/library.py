@@ -139,7 +139,7 @@ class Library(Elements):
         for layer in layers:
             value = self.apply(layer, (value,), {}, layer.node or node)
         outer = self.called("Sequential", (sequential, given), {}, node, sequential.origin, op="net")
-        outer.data = value
+        outer.data = value if layers else None  # None: of layers that are not known
         return outer
 
     # -- methods --------------------------------------------------------------------------------
