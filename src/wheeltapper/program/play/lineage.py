@@ -171,11 +171,24 @@ def dataset_of(over: Val | None) -> Val | None:
 
 def sources_of(call: Val) -> list[Val]:
     """The data that a network is applied to: the dataset of the innermost loop over one, else the parts of arrays its inputs are."""
+    other = False  # a loop over data lies around, but what is looked at comes from elsewhere
+    inside = False  # of a loop over numbers, which pick their rows from something else
     for turn in reversed(call.loops):
         found = dataset_of(turn.over)
-        if found is not None and found.op not in ("list", "tuple", "const"):
+        known = found is not None and found.op not in ("list", "tuple", "const")
+        if found is not None and known and (not inside or _gives(turn.over, found, call)):
             return [found]
-    return [s for a in call.args[1:2] if (s := part_of(a)) is not None]
+        other = other or known
+        inside = inside or turn.over is not None
+    parts = [s for a in call.args[1:2] if (s := part_of(a)) is not None]
+    return parts or ([Val("free", args=call.args[1:2], node=call.node)] if other else [])
+
+
+def _gives(over: Val | None, dataset: Val, call: Val) -> bool:
+    """Whether what a network is applied to is an element of what an outer loop goes over."""
+    marks = {id(dataset), id(over), id(dataset.fields.get("@elem")), *(id(a) for a in dataset.args if dataset.op == "gen")}
+    given = list(made_of(*call.args[1:], *call.kwargs.values(), deep=False))
+    return any(id(v) in marks or (v.op == "batch" and v.data is over) for v in given)
 
 
 def part_of(value: Val) -> Val | None:

@@ -80,6 +80,11 @@ class Turn:
     no_grad: bool
 
 
+def _is_made(value: Val) -> bool:
+    """Made by calling a class of a library: never None."""
+    return value.op == "call" and value.name[:1].isupper()
+
+
 class Scene:
     """State and the questions about it; the classes built on this play expressions, calls and statements."""
 
@@ -174,7 +179,7 @@ class Scene:
             known = {
                 c.op == "const" and c.data is None
                 for c in choices(a)
-                if c.sure and c.op in ("const", "obj", "func", "net", "list")
+                if c.sure and (c.op in ("const", "obj", "func", "net", "list") or _is_made(c))
             }
             if len(known) == 1 and len(choices(a)) == 1:
                 return known.pop() == (value.name == "Is")
