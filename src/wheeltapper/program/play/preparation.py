@@ -46,7 +46,9 @@ def _before(value: Val) -> list[Val]:
             return list(value.items or ())[:1] if value.op == "tuple" else list(value.items or ())
         case "dict":
             return [v for k, v in value.fields.items() if not k.startswith("@")]
-        case "phi" | "bin":
+        case "bin":
+            return [a for a in value.args if number(a) is None and not _is_statistic(a)] or list(value.args[:1])
+        case "phi":
             return list(value.args)
         case "call":
             return [*value.args, *(v for k, v in value.kwargs.items() if k in ("transform", "image", "dataset"))]
