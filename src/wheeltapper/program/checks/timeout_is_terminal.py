@@ -37,16 +37,17 @@ def check(code: Code) -> Iterator[Finding]:
         step = cls.methods.get("step")
         if step is None or "reset" not in cls.methods:
             continue
-        counters = {_field(n.target) for n in ast.walk(step.node) if isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and n.value.value == 1}
+        counted = [n for n in ast.walk(step.node) if isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and n.value.value == 1]
+        counters = {name for n in counted if (name := _field(n.target)) is not None}
         for returned in ast.walk(step.node):
             if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Tuple) and len(returned.value.elts) == 5:
-                found = _compares(step, returned.value.elts[2], counters - {None})
+                found = _compares(step, returned.value.elts[2], counters)
                 if found is not None and not _is_observed(cls, counters):
                     yield code.finding(ID, "terminated is true when the time is up: the value of the last state is taken for zero.", found, returned)
                     return
 
 
-def _compares(step: Func, node: ast.expr, counters: set[str | None], depth: int = 0) -> ast.AST | None:
+def _compares(step: Func, node: ast.expr, counters: set[str], depth: int = 0) -> ast.AST | None:
     """A comparison of a counter in an expression, or in what its names were set to."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Compare) and _field(inner.left) in counters and isinstance(inner.ops[0], ast.Gt | ast.GtE | ast.Eq):
@@ -60,7 +61,7 @@ def _compares(step: Func, node: ast.expr, counters: set[str | None], depth: int 
     return None
 
 
-def _is_observed(cls: Class, counters: set[str | None]) -> bool:
+def _is_observed(cls: Class, counters: set[str]) -> bool:
     return any(
         _field(n) in counters for m in cls.methods.values() if "obs" in m.name or "state" in m.name for n in ast.walk(m.node) if isinstance(n, ast.Attribute)
     )

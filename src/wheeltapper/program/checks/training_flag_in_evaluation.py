@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.value import made_of
+from wheeltapper.program.play.story import Story
+from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "training-flag-in-evaluation"
@@ -40,14 +41,21 @@ def check(code: Code) -> Iterator[Finding]:
                 continue
             for name, flag in mine.kwargs.items():
                 here = call.kwargs.get(name)
-                if isinstance(flag.data, bool) and here is not None and here.data is flag.data and _is_switch(name, flag.data):
+                if isinstance(flag.data, bool) and here is not None and here.data is flag.data and _is_switch(story, name, flag):
                     yield code.seen(ID, f"The network is evaluated with {name}={flag.data}, as it is trained.", call, mine)
                     return
 
 
-def _is_switch(name: str, value: bool) -> bool:
-    """Whether this value of a flag means training."""
+def _is_switch(story: Story, name: str, flag: Val) -> bool:
+    """Whether this value of a flag means training: by its name, or because dropout or batch norm is switched on with it."""
     low = name.lower()
-    if any(word in low for word in ("deterministic", "eval", "use_running", "infer")):
-        return value is False
-    return value is True and any(word in low for word in ("train", "entren", "dropout", "aug", "apprent", "lern"))
+    if any(word in low for word in ("deterministic", "use_running", "eval")):
+        return flag.data is False
+    if flag.data is True and (low.startswith("train") or low in ("is_train", "is_training")):
+        return True
+    return any(
+        isinstance(given, Val) and any(v is flag for v in made_of(given))
+        for call in story.calls
+        for key, given in call.kwargs.items()
+        if key in ("deterministic", "use_running_average", "training", "train") and call.name[:1].isupper() and call.op == "call"
+    )
