@@ -31,7 +31,7 @@ ID = "answer-is-the-question"
 CAUSE: str | None = "target-leak"
 DECIDES = True
 
-SIDES = (("prompt", "completion"), ("question", "answer"), ("source", "target"), ("instruction", "output"), ("chosen", "rejected"))
+SIDES = (("prompt", "completion"), ("question", "answer"), ("source", "target"), ("instruction", "output"))
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -50,9 +50,9 @@ def check(code: Code) -> Iterator[Finding]:
 
 
 def _end(args: Val) -> Val:
-    """The last line of the arguments: where the setting is missing."""
+    """The last of the arguments: where the setting is missing."""
     node = args.node
-    last = node.keywords[-3:][0].value if isinstance(node, ast.Call) and len(node.keywords) > 3 else node
+    last = node.keywords[-1].value if isinstance(node, ast.Call) and node.keywords else node
     return Val("const", node=last)
 
 

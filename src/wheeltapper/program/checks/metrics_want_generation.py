@@ -39,11 +39,7 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         told = args.kwargs.get("predict_with_generate")
         if "**" not in args.kwargs and (told is None or told.data is False):
-            near = list(args.kwargs.values())
-            yield code.seen(ID, "The metrics decode token ids, and predict_with_generate is not set.", *([told] if told is not None else _middle(near)), call, args)
+            beside = [v for k, v in args.kwargs.items() if k.startswith("generation")]
+            yield code.seen(ID, "The metrics decode token ids, and predict_with_generate is not set.", *([told] if told is not None else beside[:1]), call, args)
             return
 
-
-def _middle(values: list) -> list:  # type: ignore[type-arg]
-    """Settings that stand about where it is missing: those of generation, else of precision and evaluation."""
-    return values
