@@ -341,7 +341,10 @@ def _map(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST)
     """`dataset.map(f)`: a dataset of what f makes of each element."""
     if not args or args[0].op not in ("func", "bound"):
         return None
-    made = scene.apply(args[0], (scene.element(base, node),), {}, node)
+    one = scene.element(base, node)
+    func = args[0].data[0] if args[0].op == "func" else args[0].data
+    spread = one.items if one.op == "tuple" and one.items and len(func.params) == len(one.items) > 1 else None
+    made = scene.apply(args[0], tuple(spread or (one,)), {}, node)
     return Val("gen", "map", (made, base), node=node)
 
 
