@@ -67,6 +67,8 @@ def _before(value: Val) -> Val | None:
         case "call" if value.args and value.name not in ("load", "read_csv", "load_dataset"):
             if value.name in REORDERS | {"choice"} and len(value.args) > 1 and value.args[0].name in GENERATORS:
                 return value.args[1]
+            if value.name == "where" and len(value.args) > 2:
+                return value.args[1]
             scaled = value.name in SCALES and len(value.args) > 1 and value.args[0].op in ("call", "obj", "attr")
             return value.args[1] if scaled else value.args[0] if value.args[0].op not in ("lib", "const") else None
     return None
@@ -77,7 +79,8 @@ def key(value: Val | None, depth: int = 0) -> Any:
     if value is None or depth > 14:
         return id(value)
     if value.op == "const":
-        return ("const", value.data)
+        unset = value.data is None and value.node is not None  # an option that only the command line knows
+        return ("const", id(value.node)) if unset else ("const", value.data)
     if value.op == "obj":
         given = value.fields.get("@args")
         if _draws(value):

@@ -99,6 +99,7 @@ class Scene:
         self.guards: list[Guard] = []
         self.frames: list[Frame] = [Frame(None)]
         self.no_grad = 0
+        self.through = 0  # sequences of layers that are being applied
         self.left = MAX_EVALUATED
         self.complete = True
         self.trusting = False  # defaults of options count as given
@@ -118,7 +119,7 @@ class Scene:
         value.guards = tuple(self.guards)
         value.no_grad = self.no_grad > 0
         value.order = len(self.calls)
-        value.inside = tuple(f.func.name for f in self.frames if f.func is not None)
+        value.inside = (*(f.func.name for f in self.frames if f.func is not None), *("forward",) * (self.through > 0))
         value.sites = tuple(f.site for f in self.frames if f.site is not None)
         self.calls.append(value)
         return value
