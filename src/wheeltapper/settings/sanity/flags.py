@@ -86,7 +86,7 @@ def half_overflows(sheet: Sheet) -> Iterator[Doubt]:
 def embeddings_not_normalised(sheet: Sheet) -> Iterator[Doubt]:
     """A contrastive loss with a small temperature needs vectors of length one."""
     for s in sheet.settings:
-        if s.on is False and s.has("normalize/normalise/norm/normalized @embedding/embeddings/embed/feature/features/loss") and "contrast" in sheet.themes:
+        if s.on is False and s.has("normalize/normalise/norm/normalized @embedding/embeddings/embed/feature/features/loss") and sheet.mentions(r"(?i)simclr|nt_?xent|contrastive|info_?nce|moco|arcface"):
             yield Doubt("temperature-too-high", f"`{s.name}` is off: without vectors of length one the similarities have no bound", (s,), "range")
 
 
