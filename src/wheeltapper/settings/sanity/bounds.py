@@ -16,7 +16,7 @@ from functools import cache
 from wheeltapper.settings.sanity.sheet import Doubt, Grade, Setting, Sheet
 
 BEYOND = "setting-beyond-practice"
-TABLE = """
+TABLE = r"""
 # Probabilities and shares.
 prob/probability | n top log temperature threshold | [0,1] | hint | - | a probability lies between 0 and 1
 dropout/droppath/droprate | seed n layer epoch start end interval no step application apply | [0,0.95) | hint | dropout-too-high | nothing is left of the layer
