@@ -33,7 +33,7 @@ noise density | - | (0,0.85] | hint | - | too little of the text is left to pred
 =mask_prob(?:ability)?|mask_prop | channel time feature | [0,0.95] | hint | - | too little is left to predict from, or nothing is masked
 =label_?smooth(?:ing)?(?:_(?:factor|eps|epsilon|rate|value))?|smoothing|ls_eps | dice laplace data | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
 label smoothing | dice | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
-top p | k n @adam | (0,1] | hint | - | the nucleus is a share of the probability
+top p | k n | [0,1] | hint | - | the nucleus is a share of the probability
 # Sizes that cannot be so small.
 embed/embedding/embeddings/emb/latent/hidden/bottleneck/projection/feat/feature dim/size/width/dims/channels/units | n kernel patch batch image drop layer | [2,) | hint | - | one number cannot tell things apart
 z/w/latent/code/embed/moco dim | n drop | [2,) | hint | - | one number cannot tell things apart
@@ -52,7 +52,7 @@ param init | glorot xavier | [0,2] | hint | init-too-large | weights of this siz
 log std init/start/initial | - | [-10,3] | hint | init-too-large | the first actions are all noise, or none
 std init/start/initial | log weights_ | [0,20] | hint | init-too-large | the first values are all noise
 # Normalisation.
-eps/epsilon @norm/layernorm/batchnorm/rmsnorm/groupnorm/bn/ln/layer | adam opt optimizer greedy clip exploration adversarial smooth label drop | (0,0.05] | hint | - | what is divided by is the epsilon and not the spread
+eps/epsilon @norm/layernorm/batchnorm/rmsnorm/groupnorm/bn/ln/layer | adam opt optimizer greedy clip exploration adversarial smooth label drop | [0,0.05] | hint | - | what is divided by is the epsilon and not the spread
 leaky/negative slope | - | [0,0.99] | hint | - | the activation is linear or grows the wrong way
 # Averages and momenta.
 =(?:model_)?ema_decay(?:_rate)? | codebook quantizer | [0.4,1) | hint | ema-horizon-too-long | an average with this weight of the old never moves, or holds only the last step
@@ -68,7 +68,7 @@ temperature/temp/tau @teacher/student/distill | n epoch step warmup | (0,100] | 
 moco t | k m | [0.005,2] | range | temperature-too-high | all answers look alike, or only the hardest pair counts
 temperature/temp @contrastive/ntxent/nt/infonce/nce/simclr/supcon/clip | n epoch step warmup | [0.005,4.5] | range | temperature-too-high | all answers look alike, or only the hardest pair counts
 =(?:init|initial|max)_logit_scale|logit_scale_init(?:_value)? | n | [-12,8] | range | temperature-too-high | the logarithm of the scale: its exponential is what multiplies
-=(?:loss_|triplet_|arcface_|angular_|contrastive_)?margin | left right top bottom | [0,200] | range | - | no pair of embeddings can keep that distance
+=(?:loss_|triplet_|arcface_|angular_|contrastive_)?margin | left right top bottom | [-5,200] | range | - | no pair of embeddings can keep that distance
 dice/smooth @dice/tversky | weight coef label l1 | [0,1e4] | hint | - | the smoothing drowns the overlap itself
 eos/no/background coef/weight @eos/object/background | n | (0,5] | range | class-imbalance | the background outweighs every object
 =(?:num|n)_(?:object_)?queries | support episode | [5,) | range | - | hardly anything can be found in a picture
@@ -93,7 +93,7 @@ beta end @diffusion/beta | adam kl opt | [1e-3,1) | hint | sigma-mismatch | a va
 # Lengths of texts.
 =(?:max_|model_max_)?(?:seq|sequence|context|source|target|input|src|tgt|text|train)_?(?:seq_)?len(?:gth)?|max_len(?:gth)?|block_size|cutoff_len|n_ctx|context_(?:size|length)|(?:max_)?(?:source|target)_positions|max_position_embeddings|n_positions|max_seq_len(?:gth)? | valid n pred label queue image img audio forecast | [8,) | hint | - | hardly a sentence fits
 =(?:generation_|gen_|max_)(?:max_|response_|completion_|target_|new_|gen_)?(?:len|length|tokens|new_tokens) | min batch per vocab n seq prompt source context | [2,) | hint | - | nothing can be said in it
-=max_tokens(?:_per_batch)?|tokens_per_batch|batch_tokens | generation sampling | [64,) | hint | - | hardly a sentence fits into a batch
+=max_tokens_per_batch|tokens_per_batch|batch_tokens | generation sampling | [64,) | hint | - | hardly a sentence fits into a batch
 # Pictures.
 =(?:train_|input_)?(?:img|image|crop|im)_?(?:size|sz|resolution|height|width|side)|imgsz|image_res(?:olution)? | n min max scale latent local patch valid_ feature | [8,) | hint | - | nothing can be seen in it
 gt size | - | [16,) | hint | - | nothing can be seen in it
@@ -103,7 +103,7 @@ repeat/repeats n/num/dataset/data | aug edge | (0,) | hint | - | the data set is
 batch | n_ norm scale workers | [-1,) | hint | - | a batch has at least one sample
 =max_(?:train_)?(?:samples|examples)|num_train_(?:samples|examples)|train_(?:samples|examples)|n_train_samples|limit_train_samples | env runner valid eval test per step epoch | [10,) | range | too-few-updates | so few samples teach nothing
 accum/accumulation | lr n_ dtype type metric use fp32 allreduce reduce | [0,2048] | hint | too-few-updates | that many batches make one update
-patience | lr sched plateau reduce cooldown | (0,) | range | - | it stops at the first evaluation that is not better
+patience | lr sched plateau reduce cooldown | [0,) | range | - | it stops at the first evaluation that is not better
 =loss_scale |  dynamic | [0.9,) | range | static-loss-scale | a scale below one flushes the gradients to zero
 # Boosted trees and forests.
 =subsample|colsample_\w+|bagging_fraction|feature_fraction|colsample | freq | (0.02,1] | hint | - | each tree sees hardly a row or a column
@@ -196,7 +196,7 @@ def _of_text(sheet: Sheet, setting: Setting, values: list[float]) -> bool:
     if any(value % 1 for value in values) or setting.above & {"pipeline"}:
         return False
     language = sheet.says("vocab", "tokenizer", "token", "tokens", "prompt", "embd", "context", "model_name_or_path", "lang", "text")
-    return language or not (sheet.themes & {"rl", "onpolicy", "forecast"} or setting.key == "block_size")
+    return language
 
 
 def _other_length(sheet: Sheet, setting: Setting) -> bool:

@@ -89,6 +89,8 @@ def other_part(sheet: Sheet) -> Iterator[Doubt]:
             if split == "train" and told == {"held"} and all(_told_by(t) == {"held"} for t in texts):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it trains on what is kept for testing", (s,))
                 break
+            if split == "held" and text.lower() in TRAIN and not any(_split_of(o) == "train" and o.text == text for o in sheet.settings):
+                continue  # a part of the training data that nothing else says is trained on
             if split == "held" and told == {"train"} and not any(_told_by(t) == {"held"} for t in texts):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it is tested on what is trained on", (s,))
                 break

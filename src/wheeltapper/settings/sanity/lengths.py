@@ -201,7 +201,7 @@ def whole_steps(sheet: Sheet) -> Iterator[Doubt]:
         value = setting.number
         if value is None or isinstance(setting.value, bool) or not setting.has("warmup step/steps/iters/updates", "ratio lr per"):
             continue
-        if value > 20_000 and is_tuned(sheet) and not any(unit == "steps" for _, unit in run_lengths(sheet)):
+        if value > 50_000 and is_tuned(sheet) and not any(unit == "steps" for _, unit in run_lengths(sheet)):
             yield Doubt("warmup-longer-than-run", f"`{setting.name}` is {value:g}: hardly a pretrained network is tuned for so many steps", (setting,), "range")
         if (0 < value < 1 and not sheet.says("allow_fraction")) or (value in (0, 1) and is_noam(sheet, setting)):
             yield Doubt("schedule-unit-mismatch", f"`{setting.name}` is {value:g}: it counts steps, and so the rate is at its peak at once", (setting,))

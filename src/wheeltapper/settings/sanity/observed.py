@@ -22,7 +22,7 @@ FAR = 25.0  # times beyond the largest or below the smallest
 # Numbers that name or count something of one's own.
 _OWN = frozenset("""seed port id ids index idx rank gpu gpus device node nodes year version date time timeout timestamp hash commit address worker n_worker
     offset bytes memory mem mb gb class classes label labels sample samples vocab token tokens num_samples count user item rows row port pid uid job
-    every interval temperature margin smooth max_size cache buffer threads cpu freq log print vis display save width height x y z position line column size_gb""".split())
+    lr eps epsilon every interval temperature margin smooth max_size cache buffer threads cpu freq log print vis display save width height x y z position line column size_gb""".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ def name_of(setting: Setting) -> str:
     name = "_".join(words)
     if len(words) > 1 or len(name) > 6:
         return name
+    if len(setting.path) == 1:
+        return ""  # alpha, beta, k: a letter of any formula
     above = next((part for part in reversed(setting.path[:-1]) if not part.isdigit() and len(part) > 2), "")
     return f"{above.lower()}.{name}" if above else name
 
@@ -81,12 +83,12 @@ def never_seen(sheet: Sheet) -> Iterator[Doubt]:
         number = setting.number
         if seen is None or number is None or isinstance(setting.value, bool) or not math.isfinite(number):
             continue
-        told = _told(number, seen)
+        told = _told(setting, number, seen)
         if told:
             yield Doubt("setting-beyond-practice", f"`{setting.name}` is {number:g}; {told} ({seen.files} public configurations)", (setting,), "range")
 
 
-def _told(number: float, seen: Seen) -> str:
+def _told(setting: Setting, number: float, seen: Seen) -> str:
     sure = seen.files >= 25 and seen.repositories >= 5
     if number < 0:
         return f"it is never negative, {seen.least:g} to {seen.most:g} is usual" if sure and seen.negative == 0 and number != -1 else ""
@@ -94,11 +96,11 @@ def _told(number: float, seen: Seen) -> str:
         return ""
     if seen.files < 12:
         return ""
-    if seen.most <= 1 and seen.negative == 0 and sure and seen.broken > 0.2 and number > 1.5:
+    if seen.most <= 1 and seen.negative == 0 and sure and seen.broken > 0.2 and number > 1.5 and not setting.own & {"decay"}:
         return f"it is a share, at most {seen.most:g} was seen"
     if number > FAR * seen.most:
         return f"at most {seen.most:g} was seen"
-    if number < seen.least / FAR and not (seen.zero > 0.2 and number < 1e-3):
+    if number < seen.least / FAR and seen.broken > 0 and not (seen.zero > 0.2 and number < 1e-3):
         return f"at least {seen.least:g} was seen"
     return ""
 

@@ -15,14 +15,14 @@ LIMITS = {
     "sgd": (60.0, 1e-9), "lars": (40.0, 1e-4), "lion": (2e-2, 1e-9), "adafactor": (1.5, 1e-9), "adagrad": (5.0, 1e-7),
     "adadelta": (10.0, 1e-5), "lbfgs": (10.0, 1e-5), "prodigy": (10.0, 1e-5), "muon": (1.0, 1e-7), "lamb": (0.2, 1e-8), "rmsprop": (4.0, 1e-9),
 }  # fmt: skip
-ADAPTIVE = (0.15, 1e-9)
+ADAPTIVE = (0.25, 1e-9)
 UNNAMED = (20.0, 1e-10)
 TUNED = 5e-3  # a pretrained network is lost above
 ADAPTERS = 0.05
 PREFERENCES = 5e-4  # a policy that is tuned by preferences or rewards
 _NO_RATE = """decay gamma ratio scale scaled schedule sched scheduler mult mul coef factor warmup min end start power policy step epoch milestone
     drop patience type name mode multiplier init_ restart cycles interval find finder auto plus loraplus warm monitor group log bias final
-    reduce style iters range"""
+    reduce style iters range anneal norm use"""
 _DECAY = "lr mult norm bias n step rate start_ power coef_ skip no exclude layers type style ema layer"
 _BETA = r"(?:.*_)?(?:beta_?{0}|b{0})"
 _BOOSTED = {"xgboost", "lightgbm", "lgbm", "gbdt", "catboost", "leaves", "boosting", "colsample", "xgb"}
@@ -247,7 +247,7 @@ def adapters(sheet: Sheet) -> Iterator[Doubt]:
 def _is_cut(setting: Setting) -> bool:
     if setting.own & {"step", "epoch", "interval", "warmup", "min", "style", "iters", "type", "layer", "policy", "mode", "power", "ratio", "wd", "weight", "ema"}:
         return False
-    if setting.knob == "schedule.gamma":
+    if setting.knob == "schedule.gamma" and setting.around & {"lr", "sched", "scheduler", "schedule", "solver", "decay"}:
         return True
     return setting.has("gamma @sched/scheduler/schedule/lr/param", "rl focal snr loss agent") or setting.key in ("lr_decay", "lr_gamma", "lr_decay_factor", "decay_factor", "lr_factor")
 
