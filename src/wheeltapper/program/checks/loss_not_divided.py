@@ -41,7 +41,7 @@ def check(code: Code) -> Iterator[Finding]:
         backward = next(e for e in code.loop.backwards if e.loops[-1] is loop)
         if every(backward, loop) is not None:
             continue
-        if not _divides(code, count):
+        if not _divides(code, count) and not _scales_gradients(code):
             yield code.finding(
                 ID,
                 f"The optimizer steps every {ast.unparse(count)} micro-batches and the loss is not divided by it: the gradient is "
@@ -52,6 +52,16 @@ def check(code: Code) -> Iterator[Finding]:
                 grade="suspected",
             )
             return
+
+
+def _scales_gradients(code: Code) -> bool:
+    """The sum is made a mean afterwards: by a function named for it, or on the gradients themselves."""
+    if any("scale" in name and "grad" in name for name in code.program.calls):
+        return True
+    named = ("div_", "mul_", "_foreach_div_", "_foreach_mul_")
+    if any("grad" in ast.unparse(c) for name in named for c in code.program.calls.get(name, [])):
+        return True
+    return any(isinstance(n, ast.AugAssign) and ast.unparse(n.target).endswith((".grad", ".grad.data")) for n in nodes_of(code.program, ast.AugAssign))
 
 
 def _divides(code: Code, count: ast.expr) -> bool:

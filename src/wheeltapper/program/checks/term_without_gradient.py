@@ -34,6 +34,7 @@ CAUSE: str | None = None
 DECIDES = True
 
 UNKNOWN = {"param", "free", "obj", "space", "gen", "index"}
+STARTS = {"zeros_like", "zeros", "new_zeros", "tensor", "full_like", "ones_like"}  # what a sum begins with, or a term that is switched off
 NO_TENSORS = {"item", "numpy", "tolist"}
 
 
@@ -45,7 +46,7 @@ def check(code: Code) -> Iterator[Finding]:
         terms = list(summands(loss))
         alive = [t for t in terms if _may_learn(t)]
         for term in terms:
-            if len(terms) > 1 and alive and not _may_learn(term) and _is_made_by_trained(story, term):
+            if len(terms) > 1 and alive and term.name not in STARTS and not _may_learn(term) and _is_made_by_trained(story, term):
                 cut = next((v for v in made_of(term, stop=breaks_graph) if breaks_graph(v)), term)
                 text = "This term is added to the loss and has no gradient: nothing learns from it."
                 yield code.seen(ID, text, cut, term, loss)

@@ -51,8 +51,15 @@ def _before(value: Val) -> list[Val]:
         case "phi":
             return list(value.args)
         case "call":
-            return [*value.args, *(v for k, v in value.kwargs.items() if k in ("transform", "image", "dataset"))]
+            return [*(a for a in value.args if not _is_count(a)), *(v for k, v in value.kwargs.items() if k in ("transform", "image", "dataset"))]
     return []
+
+
+def _is_count(value: Val) -> bool:
+    """How many: a known number, or one made of a length."""
+    if number(value) is not None or (value.op == "call" and value.name in ("len", "int", "size", "numel", "floor", "ceil", "round")):
+        return True
+    return value.op == "attr" and value.name in ("shape", "size", "ndim")
 
 
 def _pipeline(value: Val) -> list[Val]:

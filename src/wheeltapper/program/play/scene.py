@@ -99,9 +99,11 @@ class Scene:
         self.guards: list[Guard] = []
         self.frames: list[Frame] = [Frame(None)]
         self.no_grad = 0
+        self.gradients = 0  # functions that gradients are taken of (jax), and that are being played
         self.through = 0  # sequences of layers that are being applied
         self.left = MAX_EVALUATED
         self.complete = True
+        self.uncalled = False  # nothing is trained from the top: what others call was played, one piece after the other
         self.trusting = False  # defaults of options count as given
         self.entered: set[str] = set()
         self.modules: dict[str, Env] = {}

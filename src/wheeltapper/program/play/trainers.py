@@ -147,7 +147,9 @@ def play_gradient(scene: Library, maker: Val, args: Args, kwargs: Keywords, node
         return None
     begin = len(scene.calls)
     held, scene.no_grad = scene.no_grad, 0
+    scene.gradients += 1
     result = scene.apply(func, args, kwargs, node)
+    scene.gradients -= 1
     scene.no_grad = held
     aux = maker.kwargs.get("has_aux")
     loss = scene.item(result, const(0), node) if aux is not None and aux.data is True else result
@@ -175,7 +177,7 @@ def _flax_apply(scene: Library, base: Val, args: Args, kwargs: Keywords, node: a
 
 def _within_gradient(scene: Library) -> bool:
     """Whether a function that gradients are taken of is being played."""
-    return any("_and_grad" in ast.unparse(f.site) or "grad(" in ast.unparse(f.site) for f in scene.frames if isinstance(f.site, ast.Call))
+    return scene.gradients > 0 or any("_and_grad" in ast.unparse(f.site) or "grad(" in ast.unparse(f.site) for f in scene.frames if isinstance(f.site, ast.Call))
 
 
 # -- LightningCLI ------------------------------------------------------------------------------------------------
