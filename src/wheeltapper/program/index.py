@@ -19,7 +19,10 @@ QUIET_DECORATORS = {
 }  # fmt: skip
 MAY_TRAIN = re.compile(
     r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\(|(?:lgb|xgb|xgboost|lightgbm)\.train\(|value_and_grad|_grad\("
+    r"|partial_fit\(|optim_wrapper\s*=\s*dict|^optimizer\s*=\s*dict|LightningCLI\(|Engine\(",
+    re.M,
 )  # cheap; objects.trains decides
+OF_A_RUNNER = re.compile(r"^(optim_wrapper|optimizer)\s*=\s*dict\(", re.M)  # a configuration of the mm libraries is a program of its own
 MAY_TRAIN_BY_NAME = re.compile(
     r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$"
 )
@@ -117,7 +120,7 @@ def _may_enter(script: Script, common: int) -> bool:
     parts = script.module[common:]
     if NO_ENTRY.match(parts[-1] if parts else "") or any(part in ("tests", "test", "docs") for part in parts[:-1]):
         return False
-    if starts(script) or "backward(" in script.text or "LightningModule" in script.text:
+    if starts(script) or "backward(" in script.text or "LightningModule" in script.text or OF_A_RUNNER.search(script.text):
         return True
     defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     return any(not isinstance(n, defined) and _does(n) for n in script.tree.body)

@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import is_random
 from wheeltapper.program.play.lineage import evaluated_on
+from wheeltapper.program.play.preparation import random_steps
+from wheeltapper.program.play.roles import TRAIN, uses, written
 from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
@@ -42,6 +44,19 @@ def _is_length(value: Val) -> bool:
 
 
 def check(code: Code) -> Iterator[Finding]:
+    yield from list(_by_loops(code))[:1] or _by_roles(code)
+
+
+def _by_roles(code: Code) -> Iterator[Finding]:
+    """Data that a framework is given to evaluate on."""
+    for use in uses(code.story):
+        found = random_steps(use.data) if use.role != TRAIN else []
+        if found:
+            yield code.seen(ID, f"What is evaluated is changed at random by {found[0].name}.", written(use), use.data, found[0])
+            return
+
+
+def _by_loops(code: Code) -> Iterator[Finding]:
     for call, source in evaluated_on(code.story):
         given = source.fields.get("@args")
         for transform in (

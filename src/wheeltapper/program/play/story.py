@@ -413,9 +413,33 @@ def _product(value: Val, sign: int, factor: float, depth: int) -> Iterator[Term]
         yield Term(sign, factor, value)  # a ratio of two things the network makes
     elif value.name == "Div":
         yield from _terms(a, sign, factor, depth)
+    elif (weighed := _with_weight(a, b)) is not None:
+        yield from _terms(weighed[0], sign, factor * weighed[1], depth)
     else:
         signs = [_leading_sign(v) for v in (a, b)]
         yield Term(sign * signs[0] * signs[1], factor, value)
+
+
+def _with_weight(a: Val, b: Val) -> tuple[Val, float] | None:
+    """`weight * min(1, step / warm) * term`: the term, and the largest that its weight becomes."""
+    for weight, term in ((a, b), (b, a)):
+        known = _largest(weight)
+        if known is not None and known > 0 and not any(v.op == "net" for v in made_of(weight)):
+            return term, known
+    return None
+
+
+def _largest(value: Val) -> float | None:
+    """The bound of a weight that grows up to a number: products of numbers and of `min(number, ...)`."""
+    known = number(value)
+    if known is not None:
+        return known
+    if value.op == "bin" and value.name == "Mult":
+        a, b = (_largest(x) for x in value.args)
+        return a * b if a is not None and b is not None and a > 0 and b > 0 else None
+    if value.op == "call" and value.name in ("min", "minimum"):
+        return min((x for x in map(number, value.args) if x is not None), default=None)
+    return None
 
 
 def _leading_sign(value: Val) -> int:

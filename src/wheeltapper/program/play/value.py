@@ -209,4 +209,12 @@ GRAPH_ENDS = {
     "randn_like",
     "size",
     "len",
+    "one_hot",
+    "argmin",
+    "argsort",
+    "bincount",
+    "floor",
+    "ceil",
+    "nonzero",
+    "numel",
 }
