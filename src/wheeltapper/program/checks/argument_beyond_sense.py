@@ -81,13 +81,18 @@ def check(code: Code) -> Iterator[Finding]:
         for name, knob in _arguments(call).items():
             given = call.arg(name, POSITIONS.get(call.name, {}).get(name))
             worth = number(given)
-            if given is None or worth is None:
+            if given is None or worth is None or (knob == "optimizer.lr" and _is_a_factor(code, call)):
                 continue
             for one in _ranges(call, knob, pretrained, adapters):
                 if worth > 0 and one.steps(worth) >= 1:
                     yield code.seen(ID, f"{name} is {worth:g}: {one.why}.", given, call, grade="suspected", numbers={"value": worth})
                     return
     yield from _tokens(code)
+
+
+def _is_a_factor(code: Code, optimizer: Val) -> bool:
+    """A rate that a function of the program is multiplied with: `Adam(lr=1.0)` under a LambdaLR that gives the rate itself."""
+    return any(any(v is optimizer for v in c.args) for c in code.story.named("LambdaLR"))
 
 
 def _tokens(code: Code) -> Iterator[Finding]:
