@@ -43,7 +43,7 @@ def check(code: Code) -> Iterator[Finding]:
             for c in story.calls
             if c.name == "iter" and c.args and c.args[0].op == "call" and c.args[0].name == "DataLoader"
         ]
-        loops = {id(v) for t in call.loops if t.over is not None for v in made_of(t.over)}
+        loops = {id(v) for t in call.loops if t.over is not None for v in made_of(t.over, stop=_is_length)}
         for one in taken:
             mine = [b for b in batches if b.data is one.args[0]]
             if not mine or len(mine) != len(batches) or id(one.args[0]) in loops or not call.loops:
@@ -60,6 +60,11 @@ def check(code: Code) -> Iterator[Finding]:
                 return
     yield from _same_rows(code)
     yield from _drawn_before(code)
+
+
+def _is_length(value: Val) -> bool:
+    """A loop over `range(len(loader))` takes nothing from the loader."""
+    return value.op == "call" and value.name == "len"
 
 
 def _same_rows(code: Code) -> Iterator[Finding]:
