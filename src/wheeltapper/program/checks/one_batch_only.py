@@ -48,7 +48,7 @@ def check(code: Code) -> Iterator[Finding]:
             mine = [b for b in batches if b.data is one.args[0]]
             if not mine or len(mine) != len(batches) or id(one.args[0]) in loops or not call.loops:
                 continue
-            if len(one.loops) < len(call.loops) and _fetched_outside(call):
+            if len(one.loops) < len(call.loops) and _fetched_outside(call, one):
                 size = number(one.args[0].arg("batch_size", 1))
                 yield code.seen(
                     ID,
@@ -124,12 +124,12 @@ def _cuts(index: Val) -> bool:
     return index.op == "slice" and (number(index.args[1]) or 0) > 0 and not number(index.args[0])
 
 
-def _fetched_outside(call: Val) -> bool:
+def _fetched_outside(call: Val, taken: Val) -> bool:
     """No `next()` on it inside the loop."""
     inside = [
         n
         for t in call.loops
-        if isinstance(t.node, ast.For | ast.While)
+        if isinstance(t.node, ast.For | ast.While) and t not in taken.loops
         for n in ast.walk(t.node)
         if isinstance(n, ast.Call)
     ]

@@ -98,7 +98,7 @@ def _batched(value: Val) -> bool:
         for n in nets
         for a in n.args[1:]
         for v in made_of(a)
-        if v.op == "batch" or (v.op == "call" and v.name in ("stack", "randint"))
+        if v.op == "batch" or (v.op == "call" and v.name in ("stack", "randint", "pad_sequence"))
     ]
     return bool(nets) and bool(fed)
 
