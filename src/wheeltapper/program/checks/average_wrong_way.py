@@ -21,12 +21,15 @@ If so fast an average is meant.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of, number
+from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
 ID = "average-wrong-way"
@@ -41,7 +44,16 @@ class Mix(NamedTuple):
     call: Val
 
 
+KEPT = re.compile(r"decay|momentum|^beta", re.I)
+
+
 def check(code: Code) -> Iterator[Finding]:
+    for call in code.program.calls.get("lerp_", []):
+        weight = call.args[1] if len(call.args) > 1 else None
+        if isinstance(weight, ast.Name | ast.Attribute) and KEPT.search(dotted_name(weight).split(".")[-1]):
+            text = f"The average moves by `{ast.unparse(weight)}` towards the new weights; a decay says how much of the old is kept."
+            yield code.finding(ID, text, call, grade="suspected", severity="watch")
+            return
     story = code.story
     for mix in _mixes(story):
         owner = _owner(mix.into)

@@ -31,6 +31,10 @@ def produced(value: Val, depth: int = 0) -> list[Val]:
         return produced(value.data, depth + 1)
     if value.op == "item" and value.args[0].op not in ("batch", "elem", "index", "param", "free", "attr"):
         return produced(value.args[0], depth + 1)
+    if value.op == "comp" and value.args:
+        return produced(value.args[0], depth + 1)
+    if value.op == "elem" and value.args and value.args[0].op == "call" and value.args[0].name in ("chunk", "split", "unbind"):
+        return produced(value.args[0], depth + 1)
     if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout", "chunk", "split", "unbind") and value.args:
         return produced(value.args[0], depth + 1)
     return [value]

@@ -148,6 +148,8 @@ class Evaluator(Library):
         if isinstance(node.op, ast.BitOr) and a.op == b.op == "dict":
             return Val("dict", fields={**a.fields, **b.fields}, node=node)
         made = Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0, guards=tuple(self.guards))
+        if made.name == "Div":
+            self.quotients.append(made)
         if made.name == "Sub" and made.no_grad:
             self.subtractions.append(made)
         return made

@@ -94,6 +94,7 @@ class Scene:
         self.config = config
         self.calls: list[Val] = []
         self.dicts: list[Val] = []
+        self.quotients: list[Val] = []
         self.subtractions: list[Val] = []  # without gradients: what samplers do
         self.loops: list[Turn] = []
         self.guards: list[Guard] = []
