@@ -91,14 +91,15 @@ def check(code: Code) -> Iterator[Finding]:
 
 
 def _tokens(code: Code) -> Iterator[Finding]:
-    """Texts that a tokenizer cuts to a few tokens."""
-    for call in code.story.calls:
-        cut = call.kwargs.get("truncation")
-        given = call.kwargs.get("max_length")
-        worth = number(given)
-        if cut is not None and cut.data is not False and given is not None and worth is not None and 0 < worth and SHORT.steps(worth) >= 1:
-            yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", given, call, grade="suspected")
-            return
+    """Texts that a tokenizer cuts to a few tokens; labels may be short where the inputs are long."""
+    cuts = [
+        (worth, call)
+        for call in code.story.calls
+        if (cut := call.kwargs.get("truncation")) is not None and cut.data is not False and (worth := number(call.kwargs.get("max_length"))) is not None and worth > 0
+    ]
+    if cuts and SHORT.steps(max(worth for worth, _ in cuts)) >= 1:
+        worth, call = cuts[0]
+        yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", call.kwargs["max_length"], call, grade="suspected")
 
 
 def _arguments(call: Val) -> dict[str, str]:
