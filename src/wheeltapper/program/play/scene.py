@@ -94,6 +94,7 @@ class Scene:
         self.guards: list[Guard] = []
         self.frames: list[Frame] = [Frame(None)]
         self.no_grad = 0
+        self.gradients = 0  # functions being played that gradients are taken of (jax)
         self.left = MAX_EVALUATED
         self.complete = True
         self.trusting = False  # defaults of options count as given

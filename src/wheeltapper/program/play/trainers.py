@@ -26,6 +26,7 @@ HANDLERS = "@handlers"
 def stepped(scene: Library, loss: Val, parameters: Val, node: ast.AST) -> None:
     """A framework takes gradients of this loss and moves these parameters."""
     optimizer = scene.called("AdamW", (parameters,), {}, node, "torch.optim.AdamW")
+    optimizer.loops = ()  # it was made before the loop
     scene.called("zero_grad", (optimizer,), {}, node, BY_FRAMEWORK)
     scene.called("backward", (loss,), {}, loss.node or node, BY_FRAMEWORK)
     scene.called("step", (optimizer,), {}, node, BY_FRAMEWORK)
@@ -147,7 +148,9 @@ def play_gradient(scene: Library, maker: Val, args: Args, kwargs: Keywords, node
         return None
     begin = len(scene.calls)
     held, scene.no_grad = scene.no_grad, 0
+    scene.gradients += 1
     result = scene.apply(func, args, kwargs, node)
+    scene.gradients -= 1
     scene.no_grad = held
     aux = maker.kwargs.get("has_aux")
     loss = scene.item(result, const(0), node) if aux is not None and aux.data is True else result
@@ -166,16 +169,11 @@ def _flax_apply(scene: Library, base: Val, args: Args, kwargs: Keywords, node: a
     given = {k: v for k, v in kwargs.items() if k not in NOT_OF_THE_NETWORK}
     value = scene.called(base.name, (base, *args[1:]), given, node, op="net")
     value.data = scene.enter(method, args[1:], given, node, base)
-    value.no_grad = not _within_gradient(scene)
+    value.no_grad = not scene.gradients
     mutable = kwargs.get("mutable")
     if mutable is None or mutable.data is False:
         return value
     return Val("tuple", items=[value, Val("call", "new_state", (base,), node=node, origin="flax")], node=node)
-
-
-def _within_gradient(scene: Library) -> bool:
-    """Whether a function that gradients are taken of is being played."""
-    return any("_and_grad" in ast.unparse(f.site) or "grad(" in ast.unparse(f.site) for f in scene.frames if isinstance(f.site, ast.Call))
 
 
 # -- LightningCLI ------------------------------------------------------------------------------------------------
