@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.objects import configures_a_runner
 from wheeltapper.program.play.value import Val, number, text_of
 from wheeltapper.program.reading import Code
 
@@ -43,8 +44,19 @@ def check(code: Code) -> Iterator[Finding]:
         if raw and normal and not scaled and not _is_large(normal[0]):
             yield code.seen(ID, "Pixels of 0 to 255 are normalised with numbers for 0 to 1: nothing scales them before.", raw[-1], normal[0], pipeline)
             return
-    for made in code.story.dicts:
+    names = code.story.player.modules[code.program.entry.name].names if configures_a_runner(code.program) else {}
+    for made in (d for n in ("model", "data_preprocessor", "train_pipeline") if n in names for d in _inside(names[n])):
         yield from _configured(code, made)
+
+
+def _inside(value: Val, depth: int = 0) -> Iterator[Val]:
+    """Every dictionary in a configuration."""
+    if value.op == "dict" and depth < 8:
+        yield value
+    held = [v for k, v in value.fields.items() if not k.startswith("@")] if value.op == "dict" else []
+    for inner in (*held, *(value.items or ())):
+        if depth < 8:
+            yield from _inside(inner, depth + 1)
 
 
 def _scales(step: Val) -> bool:

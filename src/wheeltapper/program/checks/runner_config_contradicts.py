@@ -85,11 +85,15 @@ def _annotations(names: dict[str, Val]) -> Iterator[Told]:
         loader, evaluator = names.get(f"{part}_dataloader"), names.get(f"{part}_evaluator")
         if loader is None or evaluator is None:
             continue
-        read = [t for d in _inside(loader) if (t := _path(d.fields.get("ann_file"))) is not None]
+        read, others = _files(loader), [f for name, one in names.items() if one is not loader and name.endswith("_dataloader") for f in _files(one)]
         for judged in _inside(evaluator):
             mine = _path(judged.fields.get("ann_file"))
-            if mine is not None and read and not any(mine.endswith(r) for r in read):
+            if mine is not None and read and not any(mine.endswith(r) for r in read) and any(mine.endswith(o) for o in others):
                 yield f"Predictions on {read[0]} are scored against {mine}.", judged.fields["ann_file"]
+
+
+def _files(loader: Val) -> list[str]:
+    return [t for d in _inside(loader) if (t := _path(d.fields.get("ann_file"))) is not None]
 
 
 def _path(value: Val | None) -> str | None:

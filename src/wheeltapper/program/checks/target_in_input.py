@@ -101,7 +101,7 @@ def _columns(given: Val, target: Val) -> tuple[str, Val, Val] | None:
                 way[max(0, way.index(one) - 1)],
                 column,
             )
-        if one.op == "item" and one.args[0] is table:
+        if one.op == "item" and (one.args[0] is table or one.args[1].op in ("comp", "list")):
             listed = one.args[1]
             names = [text_of(i) for i in listed.items] if listed.items else []
             if name in names:
