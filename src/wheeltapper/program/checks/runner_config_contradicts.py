@@ -40,7 +40,7 @@ def check(code: Code) -> Iterator[Finding]:
     if not configures_a_runner(code.program):
         return
     names = code.story.player.modules[code.program.entry.name].names
-    for told, at in (*_classes(code, names), *_annotations(names), *_schedule(names)):
+    for told, at in (*_classes(names), *_annotations(names), *_schedule(names)):
         yield code.seen(ID, told, at)
         return
 
@@ -58,7 +58,7 @@ def _inside(value: Val, depth: int = 0) -> Iterator[Val]:
         yield from _inside(inner, depth + 1)
 
 
-def _classes(code: Code, names: dict[str, Val]) -> Iterator[Told]:
+def _classes(names: dict[str, Val]) -> Iterator[Told]:
     metas = [d.fields["metainfo"] for n in names.values() for d in _inside(n) if "metainfo" in d.fields]
     metas += [names["metainfo"]] if "metainfo" in names else []
     for meta in metas:

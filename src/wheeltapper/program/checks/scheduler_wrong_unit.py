@@ -197,12 +197,12 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
         and "manual" not in text
         and "lr_scheduler_step" not in code.program.functions
     ):
-        told = [n for n in ast.walk(func.node) if isinstance(n, ast.Constant) and n.value == "interval"]
+        said = [n for n in ast.walk(func.node) if isinstance(n, ast.Constant) and n.value == "interval"]
         yield code.finding(
             ID,
             f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} steps, and Lightning steps it once per epoch "
             'because "interval" is not "step".',
-            *told[:1],
+            *said[:1],
             horizon.part.call,
             horizon.node,
         )

@@ -146,6 +146,7 @@ def play_gradient(scene: Library, maker: Val, args: Args, kwargs: Keywords, node
     func = maker.args[0] if maker.args else maker.kwargs.get("fun")
     if func is None or func.op not in ("func", "bound") or not maker.origin.split(".")[0].startswith(JAX):
         return None
+    assert isinstance(scene, Evaluator)
     begin = len(scene.calls)
     held, scene.no_grad = scene.no_grad, 0
     scene.gradients += 1
