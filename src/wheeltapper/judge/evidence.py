@@ -17,7 +17,7 @@ from wheeltapper.program.checks import registry
 from wheeltapper.rules.causes import causes
 from wheeltapper.rules.signs import Sign, ask, signs
 from wheeltapper.settings.knobs import KNOBS, Knobs
-from wheeltapper.settings.ranges import Beyond
+from wheeltapper.settings.ranges import Beyond, place_knob
 from wheeltapper.study import Absent, Study
 
 Grade = Literal["proof", "hint", "range", "edge", "note", "untried"]
@@ -160,7 +160,7 @@ def _out_of_range(study: Study) -> Iterator[Pointer]:
     knobs = study.maybe("knobs")
     for beyond in study.maybe("out_of_range") or ():
         if beyond.steps >= BEYOND:
-            place = knobs.place(beyond.range.knob)
+            place = knobs.place(place_knob(beyond.range.knob))
             told = Finding(
                 "beyond-range", beyond.sentence(), "watch", "suspected", numbers={"steps": beyond.steps},
                 places=(place,) if place.file else (),
@@ -184,7 +184,7 @@ def _back_into_range(beyond: Beyond, knobs: Knobs) -> Remedy | None:
 def _contradictions(study: Study) -> Iterator[Pointer]:
     """Settings that contradict each other or what they are about, each for its cause."""
     for told in study.maybe("contradictions") or ():
-        yield Pointer(told.cause, "range", Finding("contradiction", told.text, "watch", "suspected", places=told.places))
+        yield Pointer(told.cause, told.grade, Finding("contradiction", told.text, "watch", "suspected", places=told.places))
 
 
 def pointers_of(audit: Iterable[Finding], *, resumed: bool = False) -> list[Pointer]:

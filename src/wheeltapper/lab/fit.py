@@ -40,6 +40,8 @@ MIDDLE, HOLD, TOP = 0.5, 10.0, 1.2  # of the weights: where the prior holds them
 STEPS = 100
 LN2 = math.log(2)
 FOLDS = 7
+BINS, FEWEST_IN_BIN = 30, 20  # of the calibration
+SLOPE = 0.02  # of a probability within a pool of bins: the order is kept
 
 
 def count(runs: Sequence[Labelled]) -> Tables:
@@ -205,22 +207,31 @@ def left_out(runs: Sequence[Labelled], by: Callable[[Labelled], str], folds: int
 
 
 def calibrate(held: Tables, judged: Sequence[Judged]) -> Tables:
-    """Log odds to probabilities: a logistic curve with two slopes, fitted on left-out runs at the base rate of the tables."""
+    """Log odds to probabilities, as observed on left-out runs in bins of equal size, at the base rate of the tables. Bins that contradict
+    the order are pooled (isotonic regression); within a pool a slight slope keeps the order."""
     z = np.asarray([j.log_odds for j in judged])
     ill = np.asarray([j.run.ill for j in judged], dtype=float)
-    worth = np.where(ill > 0, held.base_rate / ill.mean(), (1 - held.base_rate) / (1 - ill.mean()))
-    middle = float(np.median(z[ill > 0]))
-    basis = np.column_stack([np.ones_like(z), np.minimum(z, middle), np.maximum(z - middle, 0.0)])
-    found = np.asarray([0.0, 1.0, 1.0])
-    for _ in range(50):  # Newton's method
-        p = 1 / (1 + np.exp(-np.clip(basis @ found, -30, 30)))
-        hessian = (basis * (worth * p * (1 - p))[:, None]).T @ basis + 1e-3 * np.eye(3)
-        found = found - np.linalg.solve(hessian, basis.T @ (worth * (p - ill)))
-        found[1:] = np.maximum(found[1:], 0.05)
-    spots = np.unique(np.round(np.concatenate([np.linspace(-8, 12, 41), [middle]]), 2))
-    at = np.column_stack([np.ones_like(spots), np.minimum(spots, middle), np.maximum(spots - middle, 0.0)]) @ found
-    knots = [(float(x), round(float(1 / (1 + math.exp(-y))), 4)) for x, y in zip(spots, np.clip(at, -7, 7), strict=True)]
-    return msgspec.structs.replace(held, calibration=knots)
+    prior = math.log(held.base_rate / (1 - held.base_rate)) - math.log(ill.sum() / (1 - ill).sum())
+    order = np.argsort(z, kind="stable")
+    bins = np.array_split(order, max(2, min(BINS, len(z) // FEWEST_IN_BIN)))
+    centres = [float(np.median(z[b])) for b in bins]
+    pooled = _rising([(float(ill[b].sum()), float(len(b))) for b in bins])
+    knots: list[tuple[float, float]] = []
+    for at, (bad, runs) in zip(centres, pooled, strict=True):
+        odds = math.log((bad + 0.5) / (runs - bad + 0.5)) + prior + SLOPE * at
+        knots.append((round(at, 3), round(1 / (1 + math.exp(-odds)), 4)))
+    return msgspec.structs.replace(held, calibration=[k for i, k in enumerate(knots) if i == 0 or k[0] > knots[i - 1][0]])
+
+
+def _rising(counts: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Neighbours whose shares of ill runs fall are pooled until all rise: (ill, runs) of the pool of each bin."""
+    pools: list[tuple[float, float, int]] = []
+    for bad, runs in counts:
+        pools.append((bad, runs, 1))
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] >= pools[-1][0] * pools[-2][1]:
+            last, before = pools.pop(), pools.pop()
+            pools.append((before[0] + last[0], before[1] + last[1], before[2] + last[2]))
+    return [(bad, runs) for bad, runs, size in pools for _ in range(size)]
 
 
 def p_ill(held: Tables, judged: Judged) -> float:

@@ -50,6 +50,10 @@ class Horizon:
         if isinstance(self.node, ast.Name | ast.Attribute) and all(f[:1].isdecimal() for f in words):
             up = [dotted_name(self.node).split(".")[-1]]  # the number behind a name says no unit, the name does
             words = set(up)
+        if isinstance(self.node, ast.Name | ast.Attribute) and STEPS.search(dotted_name(self.node).split(".")[-1]):
+            return False  # called steps by the program, whatever they are computed from
+        if any(not re.fullmatch(r"[\w.]+", f) for f in words):
+            return False  # a factor that could not be taken apart may be the batches of an epoch
         return bool(up) and any(EPOCHS.search(f) for f in up) and not any(STEPS.search(f) for f in words)
 
 

@@ -45,6 +45,8 @@ _PAIR = re.compile(r"^\s*(?:[-*] )?(?P<key>[A-Za-z_][\w./-]*)\s*(?P<sep>[:=])(?P
 _YAMLISH = re.compile(r"^\s*(?:#.*|- .*|[*] [\w./-]+\s*[:=].*|[\w.\"'/-]+(?::(?:\s.*|\[)?|\s+:\s.*|\s*=\s*[^\s=].*)|\]|\})\s*$")
 _ON_LINE = re.compile(r"(?<![\w./-])([^\W\d][\w.-]*) ?= ?([^\s,;|=]+)")
 _MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a dataclass as Python prints it: "Args(lr=0.003, bsz=256)"
+# A printed object that goes on over further lines: its first line ends after a comma or the opening bracket.
+_OPEN_MADE = re.compile(r"(?:^|[\s:=])((?:Namespace|[A-Z]\w*(?:Arg\w*|Config|Conf|Params|Options|Settings|Hparams))\((?:[A-Za-z_]\w*=[^()]*(?:\([^()]*\)[^()]*)*,)?)\s*$")
 _RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
 _OPEN_DICT = re.compile(r"^\{['\"][A-Za-z_][\w.-]*['\"]\s*:[^{}]*,\s*$")  # as pprint begins a dict that spans lines
 _CELLS = re.compile(r"^\s*[|│┃]\s*([A-Za-z_][\w.-]*)\s*[|│┃]\s*([^|│┃]*?)\s*[|│┃]\s*$")  # a row of a drawn table of settings
@@ -137,8 +139,18 @@ class EchoScanner:
             else:
                 self._block.append((n, _DEFAULT.sub("", text)))
             return
+        if self._mode == "made":
+            self._block.append((n, text))
+            if text.rstrip().endswith(")") or len(self._block) > MAX_BLOCK:
+                self._close()
+            return
         prefix = prefix_of(text, numbered=self._numbered)
         body = text[prefix.end :]
+        if opened := _OPEN_MADE.search(body):
+            self._close()
+            self._mode = "made"
+            self._block.append((n, " " * (prefix.end + opened.start(1)) + opened[1]))
+            return
         if _OPTIONS_OPEN.match(body):
             self._close()
             self._mode = "options"
@@ -201,7 +213,9 @@ class EchoScanner:
     def _close(self) -> None:
         block, mode = self._block, self._mode
         self._block, self._mode = [], ""
-        if len(block) < LEAST:
+        if mode == "made":
+            self._parse("\n".join(t for _, t in block), block[0][0], 0, "namespace")
+        if mode == "made" or len(block) < LEAST:
             return
         if mode in ("dotted", "options"):
             found = max((self._flat(block, pattern) for pattern in (_PAIR, _DOTTED)), key=len)
@@ -255,6 +269,8 @@ class EchoScanner:
 
     def _leaf(self, path: Path, raw: str, line: int, text: str, column: int) -> Leaf:
         raw = raw.strip()
+        if raw.endswith(",") and not isinstance(scalar(raw[:-1]), str | list):  # a line of a call that spans lines: "lr=0.002,"
+            raw = raw[:-1]
         lead = len(text[column:]) - len(text[column:].lstrip())
         return Leaf(path, scalar(raw), raw, self.file, line, column + lead + 1)
 

@@ -17,7 +17,7 @@ MOST_BYTES = 4 << 20  # the largest configuration echoed in the corpus is 30 KB;
 
 _NAMED = re.compile(r"(config|^conf\b|cfg|args|params|hparams|hyper|option|setting|training_args|recipe)", re.IGNORECASE)
 _TEXTS = re.compile(r"(?i)(^|[^a-z])(config|cfg|args|arguments|params|hparams|hyper\w*|options?|opts?|settings?|flags|cmd|command|argv)([^a-z]|$)")
-_KEYED = {".ini", ".cfg", ".conf", ".properties", ".gin", ".env"}
+_KEYED = {".ini", ".cfg", ".conf", ".properties", ".gin", ".env", ".prototxt", ".pbtxt", ".config"}
 LEAST = 2  # settings by their meaning that make an object of any name a configuration
 
 

@@ -22,6 +22,7 @@ from wheeltapper.run.merge import merge
 from wheeltapper.run.model import Run
 from wheeltapper.run.one_training import joined
 from wheeltapper.run.titles import with_names
+from wheeltapper.settings.parse import configs_among
 
 MOST_FILES = 20_000  # a folder with more is a data set, not a run; the walk stops and says so
 MOST_DEPTH = 12
@@ -48,6 +49,7 @@ NOT_FOR_US = {
 }  # fmt: skip
 
 SETTINGS_FOLDERS = {"config", "configs", "conf", "cfg", "cfgs", "settings", "hparams", "params", "options", "yaml", "yamls"}
+MOST_PARTS = 8  # files that one configuration is composed of
 TRACKER_LOG = re.compile(r"debug(-\w+)?(\.\d+)?\.log$|requirements\.txt$|wandb-metadata\.json$")
 
 _GIVE = "Give the path of a log, a config, a checkpoint or a run folder."
@@ -230,6 +232,7 @@ def _runs_of(groups: dict[Path, list[Reading]], scripts: dict[Path, list[str]], 
             extra += _settings_below(home, groups, measured)
             label = home.name or str(home)
             near = scripts.get(home) or next((scripts[a] for a in home.parents if a in scripts and _within(a, top)), [])
+            near = near or _settings_scripts_below(home, scripts)
             apart = _apart(readings)
             for cluster in apart:
                 runs += _by_key([*cluster, *extra], label if len(apart) == 1 else _stem(cluster), str(home), near)
@@ -282,12 +285,29 @@ def _saved_below(
 
 
 def _settings_below(home: Path, groups: dict[Path, list[Reading]], measured: dict[Path, list[Reading]]) -> list[Reading]:
-    """The one configuration in a folder of configurations beside the log: of several, which one ran is not known."""
+    """Configurations in folders below the log: the one in a folder of configurations; else all, where they are parts of one.
+    Of several that set the same keys, which one ran is not known."""
     if any(home in other.parents for other in measured):
         return []
     below = [g for g in groups if g.parent == home and g.name.lower() in SETTINGS_FOLDERS]
     found = [r for folder in below for r in groups[folder] if r.configs and not r.points]
-    return found if len(found) == 1 else []
+    if len(found) == 1:
+        return found
+    found = [r for folder in groups if home in folder.parents for r in groups[folder] if r.configs and not r.points]
+    return found if len(found) == 1 or _parts_of_one(found) else []
+
+
+def _parts_of_one(found: list[Reading]) -> bool:
+    """Files that hardly share a key complete each other, as the parts of a composed configuration do."""
+    keys = [{leaf.path for tree in r.configs for leaf in tree} for r in found]
+    pairs = [(a, b) for at, a in enumerate(keys) for b in keys[:at]]
+    return 1 < len(found) <= MOST_PARTS and all(3 * len(a & b) <= min(len(a), len(b)) for a, b in pairs)
+
+
+def _settings_scripts_below(home: Path, scripts: dict[Path, list[str]]) -> list[str]:
+    """The one Python file in a folder below that is nothing but settings."""
+    below = [file for folder, files in scripts.items() if home in folder.parents for file in files if file.endswith(".py")]
+    return below if len(below) == 1 and configs_among(below) else []
 
 
 def _within(folder: Path, top: Path) -> bool:

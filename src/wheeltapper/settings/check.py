@@ -19,7 +19,7 @@ from wheeltapper.settings.dialects._torch import string_number
 from wheeltapper.settings.dialects.generic import meaning_of
 from wheeltapper.settings.dialects.schema import ASIDE, Key, Problem, View, as_number, place_of, rank
 from wheeltapper.settings.knobs import KNOBS, read_knobs
-from wheeltapper.settings.sense import practice_problems, sense_problems
+from wheeltapper.settings.sense import doubt_problems, practice_problems, sense_problems
 from wheeltapper.settings.tree import ConfigTree, Leaf
 
 MAX_PROBLEMS = 200
@@ -62,6 +62,7 @@ def _worth_a_look(trees: list[ConfigTree], module: ModuleType) -> list[Problem]:
     out = []
     for tree in trees:
         out += sense_problems([tree], module)
+    out += doubt_problems(trees)
     knobs = read_knobs(trees, dialect=module) if trees else {}
     return out + list(practice_problems(trees, knobs)) if knobs else out
 

@@ -16,6 +16,7 @@ from wheeltapper.limits import Failure, guarded, seconds_for
 from wheeltapper.settings.parse_argv import override_leaves
 from wheeltapper.settings.parse_json import parse_json
 from wheeltapper.settings.parse_keyvalue import parse_keyvalue
+from wheeltapper.settings.parse_prototxt import looks_like_prototxt, parse_prototxt
 from wheeltapper.settings.parse_python import parse_python, sets_only
 from wheeltapper.settings.parse_repr import parse_namespace
 from wheeltapper.settings.parse_shell import parse_argv, parse_shell
@@ -35,6 +36,7 @@ FORMATS: dict[str, Callable[[Source], ConfigTree]] = {
     "argv": parse_argv,
     "shell": parse_shell,
     "keyvalue": parse_keyvalue,
+    "prototxt": parse_prototxt,
 }
 
 _EXTENSIONS = {
@@ -56,6 +58,9 @@ _EXTENSIONS = {
     ".conf": "keyvalue",
     ".properties": "keyvalue",
     ".env": "keyvalue",
+    ".gin": "keyvalue",
+    ".prototxt": "prototxt",
+    ".pbtxt": "prototxt",
 }
 _PAIR = re.compile(r"\s*[\w./\- ]+[:=](?:\s|\Z)|.*\w \.{3,} ")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|z|k|da)?sh\b")
@@ -120,6 +125,8 @@ def format_of(name: str, text: str) -> str | None:
     if known is not None:
         return known
     head = text[:4000].lstrip("\ufeff \t\r\n")
+    if Path(name).suffix.lower() in (".config", ".solver", ".txt") and not head.startswith("{") and looks_like_prototxt(text):
+        return "prototxt"
     if _SHEBANG.match(head):
         return "shell"
     if head.startswith("{"):

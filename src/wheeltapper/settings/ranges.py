@@ -31,6 +31,7 @@ class Range:
     why: str
     scale: str = PLAIN
     optimizers: tuple[str, ...] = ()  # empty: any
+    tuned: bool | None = None  # only for a pretrained network, only from scratch; None: both
 
     def steps(self, value: float) -> float:
         """How far beyond the usual range, in steps to the end of sense; 0 and below: inside."""
@@ -60,8 +61,10 @@ class Beyond:
 
 RANGES = (
     Range("optimizer.lr", 2e-2, 0.15, "lr-too-high", "an adaptive optimizer moves every weight by about the rate in each step", optimizers=ADAPTIVE),
-    Range("optimizer.lr", 1e-5, 2e-7, "lr-too-low", "an adaptive optimizer moves every weight by about the rate in each step", optimizers=ADAPTIVE),
-    Range("optimizer.lr", 2.0, 15.0, "lr-too-high", "plain gradient steps of this size leave every basin", optimizers=("sgd", "lars")),
+    Range("optimizer.lr", 1e-5, 2e-7, "lr-too-low", "an adaptive optimizer moves every weight by about the rate in each step", optimizers=ADAPTIVE, tuned=False),
+    Range("optimizer.lr", 1e-7, 1e-9, "lr-too-low", "an adaptive optimizer moves every weight by about the rate in each step", optimizers=ADAPTIVE, tuned=True),
+    Range("optimizer.lr", 2.0, 15.0, "lr-too-high", "plain gradient steps of this size leave every basin", optimizers=("sgd",)),
+    Range("optimizer.lr", 15.0, 60.0, "lr-too-high", "layer-wise scaling does not bear steps of this size", optimizers=("lars",)),
     Range("optimizer.lr", 1e-4, 2e-6, "lr-too-low", "plain gradient steps of this size go nowhere", optimizers=("sgd",)),
     Range("optimizer.lr", 2e-3, 2e-2, "lr-too-high", "the sign of the gradient moves every weight by the rate", optimizers=("lion",)),
     Range("optimizer.lr", 2.0, 15.0, "lr-too-high", "no optimizer is run at such a rate", optimizers=(UNNAMED,)),
@@ -77,7 +80,8 @@ RANGES = (
     Range("optimizer.beta2", 0.99995, 0.999999, "setting-beyond-practice", "the second moment is not known within the run", NEAR_ONE),
     Range("optimizer.beta2", 0.8, 0.2, "setting-beyond-practice", "the second moment is that of the last batch"),
     Range("optimizer.eps", 1e-2, 0.9, "adam-eps-too-large", "epsilon is larger than the root of the second moment, and the step shrinks by as much"),
-    Range("optimizer.weight_decay", 0.5, 5.0, "weight-decay-too-strong", "decoupled decay pulls every weight to zero by rate times decay a step", optimizers=("adamw", "lamb", "adan")),
+    Range("optimizer.weight_decay", 0.5, 5.0, "weight-decay-too-strong", "decoupled decay pulls every weight to zero by rate times decay a step", optimizers=("adamw", "lamb", "adan", "sophia")),
+    Range("optimizer.weight_decay", 6.0, 30.0, "weight-decay-too-strong", "decoupled decay pulls every weight to zero by rate times decay a step", optimizers=("lion", "muon")),
     Range("optimizer.weight_decay", 0.02, 0.3, "weight-decay-too-strong", "an L2 term of this size outweighs most losses", optimizers=("sgd", "adam", "rmsprop")),
     Range("optimizer.weight_decay", 1.0, 10.0, "weight-decay-too-strong", "decay of this size outweighs most losses", optimizers=(UNNAMED,)),
     Range("clip.norm", 0.02, 5e-4, "clip-too-small", "gradients are shortened to almost nothing"),
@@ -127,17 +131,36 @@ RANGES = (
 )  # fmt: skip
 
 
-def settings_beyond(knobs: Mapping[str, Any]) -> list[Beyond]:
-    """Settings outside their usual range, farthest first; one for each setting."""
+PLACES = {
+    "lora.alpha_over_rank": "lora.alpha", "optimizer.beta1": "optimizer.betas", "optimizer.beta2": "optimizer.betas", "optimizer.d_over_g": "optimizer.lr_d",
+    "schedule.warmup_share": "schedule.warmup", "schedule.end_share": "schedule.total", "schedule.first_milestone": "schedule.milestones",
+    "loss.weights_ratio": "loss.weights", "rl.epsilon_decay_share": "rl.epsilon_decay", "rl.target_update_share": "rl.target_update",
+    "rl.learning_starts_share": "rl.learning_starts",
+}  # fmt: skip
+
+
+def place_knob(id_: str) -> str:
+    """The setting that a derived number is read from first: where it can be looked up and changed."""
+    return PLACES.get(id_, id_)
+
+
+def settings_beyond(knobs: Mapping[str, Any], *, tuned: bool = False, factor: bool = False, optimizer: str | None = None) -> list[Beyond]:
+    """Settings outside their usual range, farthest first; one for each setting. `tuned`: the run starts from a pretrained network.
+    `factor`: the rate that is set is a factor of a schedule (Noam's), not a rate. `optimizer`: where the knobs do not name one."""
     numbers = _with_shares(numbers_of(knobs), knobs)
-    optimizer = _optimizer(knobs)
-    found = [beyond for range_ in _of(optimizer) for beyond in _beyond(range_, numbers)]
+    if factor:
+        numbers.pop("optimizer.lr", None)
+    optimizer = (_optimizer(knobs) if "optimizer.name" in knobs else None) or optimizer or _optimizer(knobs)
+    found = [beyond for range_ in _of(optimizer) if range_.tuned in (None, tuned) for beyond in _beyond(range_, numbers)]
     return sorted(found, key=lambda beyond: -beyond.steps)
 
 
 def _optimizer(knobs: Mapping[str, Any]) -> str | None:
     """As named; else as its own settings tell it: momentum is SGD's, betas are Adam's."""
     name = knobs.get("optimizer.name")
+    dialect = getattr(getattr(knobs, "dialect", None), "NAME", "")
+    if dialect in ("megatron", "hf") and (name is None or name.default or str(name.value).lower() == "adam"):
+        return "adamw"  # what they call Adam decays the weights apart from the gradient
     if name is not None and (known := optimizer_class(str(name.value))) is not None:
         return known
     told = [id_ for id_ in ("optimizer.betas", "optimizer.momentum", "optimizer.nesterov") if id_ in knobs and not knobs[id_].default]

@@ -124,6 +124,15 @@ def practice_problems(trees: Sequence[ConfigTree], knobs: Mapping[str, Any]) -> 
         yield Problem("beyond-practice", rank.sentence(value), place, "suspected", None, key)
 
 
+def doubt_problems(trees: Sequence[ConfigTree]) -> Iterator[Problem]:
+    """Settings that cannot be meant or that contradict each other, as the judge weighs them."""
+    from wheeltapper.settings.sanity import doubts_of  # loaded only when asked
+
+    for doubt in doubts_of(trees):
+        first = doubt.settings[0]
+        yield Problem("doubtful-setting", doubt.text, place_of(first.leaf), "suspected", None, first.name)
+
+
 def slips(path: tuple[str, ...]) -> str | None:
     """A usual key that this one differs from by one letter.
 

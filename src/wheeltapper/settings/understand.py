@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 20_000
 MOST_FOREIGN = 4  # steering keys that the framework does not know, and more than it does
-_NAMES_SAY = word_set("model algo algorithm name type task loss opt method target agent class env arch dataset")
+NAMES_SAY = word_set("model algo algorithm name type task loss opt method target agent class env arch dataset")
 _NEGATIONS = word_set("ignore skip reset no disable without discard drop dont")
 _STATE = {"run.total_steps": ("step", "iteration", "iter", "global_step"), "run.epochs": ("current_epoch",)}
 ADAM = {"1": 0.9, "2": 0.999}  # of the two decay rates the one that is not set
@@ -36,7 +36,7 @@ def themes_in(view: View) -> frozenset[str]:
     for path, leaf in view.plain():
         texts.append(path[-1])
         texts += path[:-1]
-        if isinstance(leaf.value, str) and len(leaf.value) < 60 and set(words_of(path[-1])) & _NAMES_SAY:
+        if isinstance(leaf.value, str) and len(leaf.value) < 60 and set(words_of(path[-1])) & NAMES_SAY:
             texts.append(leaf.value)
         if len(texts) > MOST_KEYS:
             break

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from wheeltapper.finding import Place
 from wheeltapper.run.model import Run
 from wheeltapper.run.names import meaning_of
 from wheeltapper.settings.knobs import Knobs
+from wheeltapper.settings.parse import configs_among
 from wheeltapper.settings.ranges import Beyond, settings_beyond
+from wheeltapper.settings.sanity import Doubt, Sheet, doubts_of
+from wheeltapper.settings.sanity.context import is_noam, is_tuned, optimizer_near
+from wheeltapper.settings.sanity.sheet import places
 from wheeltapper.study import derived
 
+Grade = Literal["hint", "range", "edge"]
+RATES = ("optimizer.lr", "optimizer.lr_g", "optimizer.lr_d")
 MONITORS = ("monitor", "metric", "watch", "on", "quantity", "key", "metric_for_best_model")
 ENDS = {"max": "up", "min": "down"}
 
@@ -23,18 +30,42 @@ class Contradiction:
     cause: str
     text: str
     places: tuple[Place, ...]
+    grade: Grade = "range"
 
 
 @derived
-def out_of_range(knobs: Knobs) -> tuple[Beyond, ...]:
-    """Settings outside their working range, farthest first."""
-    return tuple(settings_beyond(knobs))
+def doubts(run: Run) -> tuple[Doubt, ...]:
+    """Settings that cannot be meant, and settings that contradict each other."""
+    trees = (*run.configs, *configs_among(run.scripts))
+    return tuple(doubts_of(trees)) if trees else ()
 
 
 @derived
-def contradictions(run: Run, knobs: Knobs) -> tuple[Contradiction, ...]:
-    """Settings that contradict each other."""
-    return tuple(_wrong_ends(run, knobs))
+def out_of_range(run: Run, knobs: Knobs, doubts: tuple[Doubt, ...]) -> tuple[Beyond, ...]:
+    """Settings outside their working range, farthest first; without those that are doubted already."""
+    trees = (*run.configs, *configs_among(run.scripts))
+    sheet = Sheet(trees)
+    told = {(s.leaf.file, s.leaf.line) for doubt in doubts for s in doubt.settings[:1]}
+    rates = {place for found in (knobs.get(id_) for id_ in RATES) if found and found.leaf for place in [(found.leaf.file, found.leaf.line)]}
+    rate = next((s for s in sheet.settings if s.knob == "optimizer.lr"), None)
+    found = settings_beyond(
+        knobs, tuned=is_tuned(sheet), factor=rate is not None and is_noam(sheet, rate), optimizer=None if rate is None else optimizer_near(sheet, rate),
+    )  # fmt: skip
+    return tuple(b for b in found if not ((place := _spot(knobs, b.range.knob)) in told or (b.range.knob in RATES and rates & told)))
+
+
+def _spot(knobs: Knobs, id_: str) -> tuple[str | None, int | None]:
+    place = knobs.place(id_)
+    return place.file, place.line
+
+
+@derived
+def contradictions(run: Run, knobs: Knobs | None = None, doubts: tuple[Doubt, ...] = ()) -> tuple[Contradiction, ...]:
+    """Settings that cannot be meant, or that contradict each other or what they are about."""
+    out = [Contradiction(doubt.cause, doubt.text, places(doubt), doubt.grade) for doubt in doubts]
+    told = {(place.file, place.line) for one in out for place in one.places}
+    ends = _wrong_ends(run, knobs) if knobs is not None else ()
+    return (*out, *(one for one in ends if not {(p.file, p.line) for p in one.places} & told))
 
 
 def _wrong_ends(run: Run, knobs: Knobs) -> Iterator[Contradiction]:

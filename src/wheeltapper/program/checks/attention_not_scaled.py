@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.derive import is_attention
+from wheeltapper.program.play.derive import is_attention, is_raw_layer, produced
 from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
@@ -41,7 +41,7 @@ def check(code: Code) -> Iterator[Finding]:
         if not call.args or not is_attention(call) or "forward" not in call.inside:
             continue
         product = _product(call.args[0])
-        if product is None:
+        if product is None or not all(_is_projected(a) for a in product.args[-2:]):
             continue
         between = list(made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p or _ends(v)))  # type: ignore[misc]
         sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=_ends)]
@@ -55,6 +55,12 @@ def check(code: Code) -> Iterator[Finding]:
             grade="suspected",
         )
         return
+
+
+def _is_projected(value: Val) -> bool:
+    """Straight from a linear layer, as queries and keys are; the state of a recurrent network is bounded by itself."""
+    made = produced(value)
+    return bool(made) and all(is_raw_layer(v) for v in made)
 
 
 def _product(value: Val) -> Val | None:

@@ -27,7 +27,7 @@ from wheeltapper.program.play.derive import is_random
 from wheeltapper.program.play.lineage import evaluated_on
 from wheeltapper.program.play.preparation import random_steps
 from wheeltapper.program.play.roles import TRAIN, uses, written
-from wheeltapper.program.play.value import made_of
+from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "augmented-validation"
@@ -36,6 +36,11 @@ DECIDES = True
 RANDOMLY = re.compile(
     r"Random(?!State|Sampler)|ColorJitter|AutoAugment|TrivialAugment|RandAugment|(Horizontal|Vertical)Flip|ShiftScaleRotate|GaussNoise|ElasticTransform"
 )
+
+
+def _is_length(value: Val) -> bool:
+    """How many rows there are says nothing about how they are read."""
+    return value.op == "call" and value.name == "len"
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -58,7 +63,7 @@ def _by_loops(code: Code) -> Iterator[Finding]:
             *source.kwargs.values(),
             *((given.items or []) if given is not None else source.args if source.op == "call" else []),
         ):
-            found = [v for v in made_of(transform) if v.op == "call" and RANDOMLY.match(v.name)]
+            found = [v for v in made_of(transform, stop=_is_length) if v.op == "call" and RANDOMLY.match(v.name)]
             if found and source.op in ("call", "obj"):
                 yield code.seen(
                     ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call

@@ -25,6 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.loop import Event
 from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
@@ -44,6 +45,8 @@ def check(code: Code) -> Iterator[Finding]:
         if code.loop.inside(loop, "train") or _made_inside(code, loop):
             continue
         evals = [e for e in code.loop.inside(loop, "eval") if e.name in trained]
+        if any(_meant(code, e) for e in code.loop.inside(loop, "eval")):
+            continue
         if evals:
             yield code.finding(
                 ID,
@@ -53,6 +56,14 @@ def check(code: Code) -> Iterator[Finding]:
                 code.loop.backwards[0].node,
             )
             return
+
+
+def _meant(code: Code, event: Event) -> bool:
+    """`model.eval()` in every turn of the batch loop itself, right before the loss: training in that mode is meant."""
+    return any(
+        b.loops == event.loops and b.functions == event.functions and b.guards == event.guards and event.order < b.order
+        for b in code.loop.backwards
+    )
 
 
 def _made_inside(code: Code, loop: ast.AST) -> bool:

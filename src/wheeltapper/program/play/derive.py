@@ -31,7 +31,7 @@ def produced(value: Val, depth: int = 0) -> list[Val]:
         return produced(value.data, depth + 1)
     if value.op == "item" and value.args[0].op not in ("batch", "elem", "index", "param", "free", "attr"):
         return produced(value.args[0], depth + 1)
-    if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout") and value.args:
+    if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout", "chunk", "split", "unbind") and value.args:
         return produced(value.args[0], depth + 1)
     return [value]
 
@@ -196,10 +196,17 @@ def is_overlap(value: Val) -> bool:
         return False
     products = [
         v
-        for v in made_of(value.args[0], deep=False)
+        for v in made_of(value.args[0], deep=False, stop=_is_distance)
         if v.op == "bin" and v.name == "Mult" and all(number(a) is None for a in v.args)
     ]
-    return any(p.args[0] is not p.args[1] and any(n.op == "net" for n in made_of(p)) for p in products)
+    return any(p.args[0] is not p.args[1] and any(n.op == "net" for n in made_of(p, stop=_is_distance)) for p in products)
+
+
+def _is_distance(value: Val) -> bool:
+    """A difference, its square or its size: what is summed of it is an error, no overlap."""
+    return (value.op == "bin" and value.name in ("Sub", "Pow")) or (
+        value.op == "call" and value.name in ("abs", "pow", "square", "sqrt", "norm")
+    )
 
 
 LOW = {

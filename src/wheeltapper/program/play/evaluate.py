@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from wheeltapper.program.play.library import Args, Keywords, Library
+from wheeltapper.program.play.library import MODES, Args, Keywords, Library
 from wheeltapper.program.play.scene import Env, Turn
 from wheeltapper.program.play.value import Val, const, number, phi, text_of
 from wheeltapper.program.program import Func
@@ -337,6 +337,8 @@ class Evaluator(Library):
                 func, env = thing.data
                 return self.enter(func, args, kwargs, node, None, env)
             case "bound":
+                if thing.name in MODES and len(args) <= 1 and self.is_network(thing.args[0]):
+                    self.called(thing.name, (thing.args[0], *args, *kwargs.values()), {}, node, "." + thing.name)
                 return self.enter(thing.data, args, kwargs, node, thing.args[0])
             case "class":
                 return self.instance(thing, args, kwargs, node)

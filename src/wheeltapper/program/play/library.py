@@ -136,10 +136,12 @@ class Library(Elements):
             pairs = layers[0].args[0].items or []
             layers = [p.items[1] for p in pairs if p.items is not None and len(p.items) == 2]
         value = given
+        self.through += 1
         for layer in layers:
             value = self.apply(layer, (value,), {}, layer.node or node)
+        self.through -= 1
         outer = self.called("Sequential", (sequential, given), {}, node, sequential.origin, op="net")
-        outer.data = value
+        outer.data = value if layers else None  # None: of layers that are not known
         return outer
 
     # -- methods --------------------------------------------------------------------------------
