@@ -28,7 +28,8 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.objects import OPTIMIZERS
-from wheeltapper.program.play.value import Val, number
+from wheeltapper.program.play.story import Story
+from wheeltapper.program.play.value import Val, number, text_of
 from wheeltapper.program.reading import Code
 from wheeltapper.settings.ranges import ADAPTIVE, RANGES, UNNAMED, Range
 
@@ -81,7 +82,7 @@ def check(code: Code) -> Iterator[Finding]:
         for name, knob in _arguments(call).items():
             given = call.arg(name, POSITIONS.get(call.name, {}).get(name))
             worth = number(given)
-            if given is None or worth is None:
+            if given is None or worth is None or (knob == "optimizer.lr" and _is_multiplied(story)):
                 continue
             for one in _ranges(call, knob, pretrained, adapters):
                 if worth > 0 and one.steps(worth) >= 1:
@@ -100,6 +101,11 @@ def _tokens(code: Code) -> Iterator[Finding]:
     if cuts and SHORT.steps(max(worth for worth, _ in cuts)) >= 1:
         worth, call = cuts[0]
         yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", call.kwargs["max_length"], call, grade="suspected")
+
+
+def _is_multiplied(story: Story) -> bool:
+    """Whether the rate is a factor of a rule of the program's own, or set by hand at every step."""
+    return bool(story.named("LambdaLR", "NoamLR", "MultiplicativeLR", "AdafactorSchedule")) or any(text_of(c.args[1]) == "lr" for c in story.named("setitem") if len(c.args) > 1)
 
 
 def _arguments(call: Val) -> dict[str, str]:

@@ -48,7 +48,12 @@ def play_engine(scene: Evaluator, engine: Val, data: Val | None, node: ast.AST) 
     batch = scene.element(data, node) if data is not None else Val("param", "batch", node=node)
     step = engine.args[0] if engine.args else engine.kwargs.get("process_function")
     if engine.name == "Engine" and step is not None and step.op in ("func", "bound"):
-        scene.apply(step, (engine, batch), {}, node)
+        begin = len(scene.calls)
+        made = scene.apply(step, (engine, batch), {}, node)
+        if not any(c.name == "backward" for c in scene.calls[begin:]):  # what an evaluation returns goes to the metrics
+            scene.no_grad += 1
+            scene.called("update", (engine, made), {}, node, BY_FRAMEWORK)
+            scene.no_grad -= 1
     elif engine.name == "create_supervised_trainer" and len(engine.args) > 2:
         x, y = (scene.item(batch, const(i), node) for i in (0, 1))
         scene.called("train", (engine.args[0],), {}, node, BY_FRAMEWORK)
