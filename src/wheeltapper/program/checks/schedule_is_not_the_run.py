@@ -45,6 +45,11 @@ LENGTHS = {
 SHORT, LONG = 0.6, 1.7
 
 
+def CAUSE_OF(finding: Finding) -> str:  # noqa: N802
+    """Over too early, or never over."""
+    return "schedule-too-short" if finding.numbers.get("share", 0.0) < 1 else "schedule-never-decays"
+
+
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for call in story.calls:

@@ -76,7 +76,7 @@ def run_of_loops(story: Story, call: Val) -> Product:
         if over is None:
             return Product(1.0, Counter({"?": 1}))
         if over.op == "call" and over.name in ("range", "trange") and over.args:
-            bounds = [a for a in over.args[:2]]
+            bounds = list(over.args[:2])
             if len(over.args) > 2:
                 return Product(1.0, Counter({"?": 1}))
             if len(bounds) == 2 and number(bounds[0]) not in (0, 1):

@@ -343,7 +343,7 @@ class Player(Evaluator):
 
     def do_If(self, node: ast.If, env: Env) -> bool:
         test = self.evaluate(node.test, env)
-        known = self.truth(test)
+        known = self.truth(test) if not (self.loops and self._flips(node.test)) else None
         if known is not None:
             return self.block(node.body if known else node.orelse, env)
         before = dict(env.names)
@@ -356,6 +356,14 @@ class Player(Evaluator):
             return True
         env.names = other if ended else one if other_ended else _merged(one, other, node)
         return False
+
+    def _flips(self, test: ast.expr) -> bool:
+        """`if self.ready:` in a loop, where the program sets the field to True and to False: known at the first turn only."""
+        inner = test.operand if isinstance(test, ast.UnaryOp) else test
+        if not isinstance(inner, ast.Attribute):
+            return False
+        written = self.program.writes.get(("f", inner.attr), [])
+        return len({w.value for w in written if isinstance(w, ast.Constant) and isinstance(w.value, bool)}) > 1
 
     def _guarded(self, guard: Guard, body: list[ast.stmt], env: Env) -> bool:
         self.guards.append(guard)

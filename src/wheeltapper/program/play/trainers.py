@@ -26,6 +26,7 @@ HANDLERS = "@handlers"
 def stepped(scene: Library, loss: Val, parameters: Val, node: ast.AST) -> None:
     """A framework takes gradients of this loss and moves these parameters."""
     optimizer = scene.called("AdamW", (parameters,), {}, node, "torch.optim.AdamW")
+    optimizer.loops = ()  # it was made before the loop
     scene.called("zero_grad", (optimizer,), {}, node, BY_FRAMEWORK)
     scene.called("backward", (loss,), {}, loss.node or node, BY_FRAMEWORK)
     scene.called("step", (optimizer,), {}, node, BY_FRAMEWORK)
@@ -47,7 +48,12 @@ def play_engine(scene: Evaluator, engine: Val, data: Val | None, node: ast.AST) 
     batch = scene.element(data, node) if data is not None else Val("param", "batch", node=node)
     step = engine.args[0] if engine.args else engine.kwargs.get("process_function")
     if engine.name == "Engine" and step is not None and step.op in ("func", "bound"):
-        scene.apply(step, (engine, batch), {}, node)
+        begin = len(scene.calls)
+        made = scene.apply(step, (engine, batch), {}, node)
+        if not any(c.name == "backward" for c in scene.calls[begin:]):  # what an evaluation returns goes to the metrics
+            scene.no_grad += 1
+            scene.called("update", (engine, made), {}, node, BY_FRAMEWORK)
+            scene.no_grad -= 1
     elif engine.name == "create_supervised_trainer" and len(engine.args) > 2:
         x, y = (scene.item(batch, const(i), node) for i in (0, 1))
         scene.called("train", (engine.args[0],), {}, node, BY_FRAMEWORK)
@@ -145,6 +151,7 @@ def play_gradient(scene: Library, maker: Val, args: Args, kwargs: Keywords, node
     func = maker.args[0] if maker.args else maker.kwargs.get("fun")
     if func is None or func.op not in ("func", "bound") or not maker.origin.split(".")[0].startswith(JAX):
         return None
+    assert isinstance(scene, Evaluator)
     begin = len(scene.calls)
     held, scene.no_grad = scene.no_grad, 0
     scene.gradients += 1
@@ -168,16 +175,11 @@ def _flax_apply(scene: Library, base: Val, args: Args, kwargs: Keywords, node: a
     given = {k: v for k, v in kwargs.items() if k not in NOT_OF_THE_NETWORK}
     value = scene.called(base.name, (base, *args[1:]), given, node, op="net")
     value.data = scene.enter(method, args[1:], given, node, base)
-    value.no_grad = not _within_gradient(scene)
+    value.no_grad = not scene.gradients
     mutable = kwargs.get("mutable")
     if mutable is None or mutable.data is False:
         return value
     return Val("tuple", items=[value, Val("call", "new_state", (base,), node=node, origin="flax")], node=node)
-
-
-def _within_gradient(scene: Library) -> bool:
-    """Whether a function that gradients are taken of is being played."""
-    return scene.gradients > 0 or any("_and_grad" in ast.unparse(f.site) or "grad(" in ast.unparse(f.site) for f in scene.frames if isinstance(f.site, ast.Call))
 
 
 # -- LightningCLI ------------------------------------------------------------------------------------------------
