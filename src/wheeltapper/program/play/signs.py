@@ -43,6 +43,9 @@ def _signs(value: Val, part: Val, sign: int, depth: int) -> Iterator[int]:
                 yield from _signs(one, part, sign, go)
         case "call" if value.name in REDUCES and value.args:
             yield from _signs(value.args[-1] if value.name == "scale" else value.args[0], part, sign, go)
+        case "call" if value.name in ("minimum", "maximum", "min", "max"):
+            for one in value.args:
+                yield from _signs(one, part, sign, go)
         case "call" if value.name in ("neg", "negative") and value.args:
             yield from _signs(value.args[0], part, -sign, go)
 
