@@ -33,11 +33,11 @@ CAUSE: str | None = "eval-broken"
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
-    for call in code.story.calls:
-        if call.name not in ("randint", "integers", "choice", "sample", "randrange") or not call.loops:
-            continue
-        for guard in call.guards:
-            if guard.taken and _always(guard.test) and not code.story.in_training(call):
+    drawn = code.story.named("randint", "integers", "choice", "sample", "randrange")
+    for call in drawn:
+        others = [c for c in drawn if c.node is call.node and not any(_always(g.test) for g in c.guards)]
+        for guard in call.guards if others and call.loops else ():
+            if guard.taken and _always(guard.test):
                 yield code.seen(ID, "The policy is judged with an exploration rate of one: every action is random.", call, guard.test)
                 return
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.signs import reached, signs_in
+from wheeltapper.program.play.signs import is_layer, reached, signs_in
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, breaks_graph, made_of
 from wheeltapper.program.reading import Code
@@ -45,7 +45,7 @@ def check(code: Code) -> Iterator[Finding]:
                 continue
             given = [*judge.args[1:], *judge.kwargs.values()]
             makers = [v for g in given for v in made_of(g) if v.op == "net" and _belongs(story, v.args[0], moved)]
-            alive = [v for g in given for v in reached(g) if v.op == "net" and _belongs(story, v.args[0], moved)]
+            alive = [v for g in given for v in reached(g) if is_layer(v) and _belongs(story, v.args[0], moved)]
             if makers and not alive and moved:
                 cut = next((v for g in given for v in made_of(g) if breaks_graph(v)), judge)
                 text = "The network that this loss is to improve is cut off from the one that judges it: no gradient comes through the score."

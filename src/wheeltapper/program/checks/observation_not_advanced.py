@@ -63,7 +63,8 @@ def check(code: Code) -> Iterator[Finding]:
                 text = (
                     f"`{name}` is set before the episode and never in it: every action is chosen for the first state."
                 )
-                yield code.finding(ID, text, call, loop)
+                again = [r for r in program.calls["reset"] if any(n is r for n in ast.walk(loop))]
+                yield code.finding(ID, text, call, loop, *again[:1])
                 return
 
 
