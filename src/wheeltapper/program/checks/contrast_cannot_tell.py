@@ -73,6 +73,7 @@ def _taken_out(scores: Val) -> Val | None:
     for value in made_of(scores, deep=False, stop=lambda v: v.op == "net"):
         if value.op != "call" or value.name not in ("masked_fill", "masked_fill_", *DIAGONAL):
             continue
-        if value.name in DIAGONAL or any(v.op == "call" and v.name == "eye" for a in value.args[1:2] for v in made_of(a, deep=False)):
+        mask = plain(value.args[1]) if len(value.args) > 1 else None
+        if value.name in DIAGONAL or (mask is not None and mask.op == "call" and mask.name == "eye"):
             return value
     return None

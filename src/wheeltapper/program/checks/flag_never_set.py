@@ -59,8 +59,9 @@ def _stores(code: Code) -> dict[str, int]:
         for node in ast.walk(script.tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
                 out[node.attr] = out.get(node.attr, 0) + 1
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                out[node.value] = out.get(node.value, 0) + 1
+            if isinstance(node, ast.Call) and callee(node) in ("setattr", "update"):
+                for text in (n.value for a in node.args for n in ast.walk(a) if isinstance(n, ast.Constant)):
+                    out[str(text)] = out.get(str(text), 0) + 1
             if isinstance(node, ast.keyword) and node.arg:
                 out[node.arg] = out.get(node.arg, 0) + 1
     return out
