@@ -39,7 +39,7 @@ def dead_values(code: Code) -> Iterator[Dead]:
         nodes = list(ast.walk(scope))
         read = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
         shared = {name for n in nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names}
-        if read & LOOKS_UP_NAMES:
+        if any(_looks_up(n) for n in nodes):
             continue
         for node in _own(scope):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
@@ -48,6 +48,13 @@ def dead_values(code: Code) -> Iterator[Dead]:
                 if name.startswith("_") or name in shared or (name in read and not _is_last(scope, name, node)):
                     continue
                 yield Dead(name, node, value, whole, _marks(node), _beside(nodes, node, name), scope)
+
+
+def _looks_up(node: ast.AST) -> bool:
+    """`locals()`, `exec(text)`: names may be read without being written out."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in LOOKS_UP_NAMES:
+        return False
+    return node.func.id in ("exec", "eval") or not node.args
 
 
 def _scopes(code: Code) -> Iterator[Scope]:

@@ -108,7 +108,7 @@ def _stored_before_step(body: ast.AST, ends: str) -> bool | None:
             continue
         steps = [n for n in ast.walk(loop) if isinstance(n, ast.Call) and callee(n) == "step" and n.args]
         stores = [n for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and _array(n) == ends]
-        inner = not any(isinstance(n, ast.For | ast.While) for n in ast.walk(loop) if n is not loop)
-        if steps and stores and inner:
+        inner = [n for n in ast.walk(loop) if isinstance(n, ast.For | ast.While) and n is not loop]
+        if steps and stores and not any(m is steps[0] for n in inner for m in ast.walk(n)):
             return stores[0].lineno < steps[0].lineno
     return None

@@ -55,9 +55,10 @@ def _squashed(story: Story) -> Iterator[tuple[str, Val, Val]]:
                 continue
             for one, other in (value.args, tuple(reversed(value.args))):
                 drawn = one.args[1] if one.op == "call" and one.name == "log_prob" and len(one.args) > 1 else None
-                if drawn is None or id(drawn) not in through or [id(e) for e in ends(other)] != [id(drawn)]:
+                loose = [e for e in ends(other) if e is not drawn]
+                if drawn is None or id(drawn) not in through or len(loose) == len(ends(other)) or any(v.op == "net" for e in loose for v in made_of(e)):
                     continue
-                worth = worth_at(value, {id(one): 0.0, id(drawn): 0.8})
+                worth = worth_at(value, {id(one): 0.0, id(drawn): 0.8, **{id(e): 1.0 for e in loose}})
                 if worth is not None and abs(worth - math.log(1 - math.tanh(0.8) ** 2)) < 0.02:
                     yield "The logarithm of the slope of tanh is added to the log-probability; it must be subtracted.", value, one
 

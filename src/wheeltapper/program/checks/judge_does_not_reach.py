@@ -48,7 +48,8 @@ def check(code: Code) -> Iterator[Finding]:
             alive = [v for g in given for v in reached(g) if is_layer(v) and _belongs(story, v.args[0], moved)]
             if makers and not alive and moved:
                 made = [g for g in given if any(v.op == "net" and _belongs(story, v.args[0], moved) for v in made_of(g))]
-                cut = next((v for g in made for v in made_of(g, stop=breaks_graph) if breaks_graph(v)), judge)
+                cuts = [v for g in made for v in made_of(g, stop=breaks_graph) if breaks_graph(v)]
+                cut = next((v for v in cuts if any(n.op == "net" and _belongs(story, n.args[0], moved) for n in made_of(v))), judge)
                 text = "The network that this loss is to improve is cut off from the one that judges it: no gradient comes through the score."
                 yield code.seen(ID, text, cut, judge, loss)
                 return

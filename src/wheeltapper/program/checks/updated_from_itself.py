@@ -32,6 +32,10 @@ DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
+    for call in story.named("copy_", "lerp_", "add_"):
+        if call.loops and _only_itself(call):
+            yield code.seen(ID, "The weights are mixed with those of the same network: nothing is updated.", call)
+            return
     for call in story.named("load_state_dict"):
         told = call.args[1] if len(call.args) > 1 else None
         if told is not None and told.op == "call" and told.name == "state_dict" and told.args[0] is call.args[0]:
@@ -50,6 +54,23 @@ def check(code: Code) -> Iterator[Finding]:
         if mixed and _is_weight(kept.args[0]):
             yield code.seen(ID, "The weights are mixed with themselves: nothing is updated.", call)
             return
+
+
+def _only_itself(call: Val) -> bool:
+    """Everything that is written comes from the parameters of the network that is written to."""
+    owners = [{id(v.args[0]) for v in made_of(a) if v.op == "call" and v.name == "parameters" and v.args} for a in call.args[:2]]
+    pairs = [v for a in call.args[:1] for v in made_of(a) if v.op == "call" and v.name == "zip"]
+    return len(owners) == 2 and owners[0] == owners[1] and len(owners[0]) == 1 and not _grads(call) and (bool(pairs) or _twice(call))
+
+
+def _grads(call: Val) -> bool:
+    return any(v.op == "attr" and v.name == "grad" for a in call.args for v in made_of(a))
+
+
+def _twice(call: Val) -> bool:
+    """Two walks over the same parameters, side by side."""
+    walks = {id(v) for a in call.args[:2] for v in made_of(a) if v.op == "call" and v.name == "parameters"}
+    return len(walks) > 1
 
 
 def _is_weight(value: Val) -> bool:
