@@ -112,6 +112,9 @@ def _marks(node: ast.Assign) -> bool:
 
 def _beside(nodes: list[ast.AST], node: ast.Assign, name: str) -> tuple[ast.Name, ...]:
     others = {n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)} - {name}
+    if not others:  # what was set just before and after it
+        near = [n for n in nodes if isinstance(n, ast.Assign) and n is not node and abs(n.lineno - node.lineno) == 1]
+        others = {t.id for n in near for t in n.targets if isinstance(t, ast.Name)} - {name}
     after = node.end_lineno or 0
     return tuple(
         n for n in nodes if isinstance(n, ast.Name) and n.id in others and n.lineno > after and isinstance(n.ctx, ast.Load)

@@ -75,6 +75,8 @@ def _only_read(code: Code, scope: ast.AST, name: str) -> list[ast.AST]:
             reads.append(up)
         elif isinstance(up, ast.Attribute) and not up.attr.endswith("_") and up.attr not in ("append", "add", "data"):
             continue
+        elif isinstance(up, ast.Call) and callee(up) in (*MAKES, "ones_like", "len", "print"):
+            continue
         elif not isinstance(up, ast.BinOp | ast.Subscript):
             return []
     return reads if sets == 1 else []

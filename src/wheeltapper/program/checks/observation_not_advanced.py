@@ -64,7 +64,12 @@ def check(code: Code) -> Iterator[Finding]:
                     f"`{name}` is set before the episode and never in it: every action is chosen for the first state."
                 )
                 again = [r for r in program.calls["reset"] if any(n is r for n in ast.walk(loop))]
-                yield code.finding(ID, text, call, loop, *again[:1])
+                given = [
+                    c
+                    for c in ast.walk(loop)
+                    if isinstance(c, ast.Call) and any(isinstance(a, ast.Name) and a.id == name for a in c.args)
+                ]
+                yield code.finding(ID, text, call, loop, *again[:1], *given[-1:])
                 return
 
 

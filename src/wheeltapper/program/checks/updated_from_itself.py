@@ -81,4 +81,11 @@ def _mixes_itself(into: Val, mix: Val) -> bool:
     """`p.copy_(m * p + (1 - m) * p)`"""
     if mix.op != "bin" or mix.name != "Add" or not _is_weight(into):
         return False
-    return all(a.op == "bin" and a.name == "Mult" and any(x is into for x in a.args) for a in mix.args)
+    return all(a.op == "bin" and a.name == "Mult" and any(_core(x) is _core(into) for x in a.args) for a in mix.args)
+
+
+def _core(value: Val) -> Val:
+    """A parameter without `.data` and `.detach()`."""
+    while (value.op == "attr" and value.name == "data") or (value.op == "call" and value.name == "detach"):
+        value = value.args[0]
+    return value
