@@ -77,7 +77,8 @@ def _volumes(story: Story) -> Iterator[tuple[str, Val, Val]]:
                 continue
             if outputs[1].op == "call" and outputs[1].name == "sum" and len(outputs[1].args) == 1 and not outputs[1].kwargs and _by_sample(loss):
                 yield "The log-determinant is summed over the whole batch, not for each sample.", outputs[1], net
-            agrees = _agrees(outputs[0], outputs[1], spread, whole)
+            given = story.calls[net.order].args
+            agrees = _agrees(outputs[0], outputs[1], spread, given[1]) if len(given) > 1 else None
             signs = signs_in(loss, net)
             if agrees is not None and len(signs) == 1 and signs != {-agrees}:
                 yield "The log-determinant goes into the loss with the wrong sign.", _sum_of(loss, net), net
@@ -103,23 +104,11 @@ def _spread_of(output: Val, volume: Val) -> Val | None:
     return None
 
 
-def _agrees(output: Val, volume: Val, spread: Val, whole: Val) -> int | None:
+def _agrees(output: Val, volume: Val, spread: Val, entered: Val) -> int | None:
     """+1: the determinant is the logarithm of the output's slope by the input; -1: its negative."""
-    given: dict[int, float] = {id(spread): 0.5}
-    loose = [e for e in ends(output) if id(e) not in given]
-    inputs = [e for e in loose if not any(v.op == "net" for v in made_of(e, deep=False)) and e.name not in ("float", "arange", "tensor", "ones", "zeros", "register_buffer")]
-    for end in loose:
-        given[id(end)] = 0.0
-    if not inputs:
+    given = {id(e): 0.0 for e in ends(output)}
+    given.update({id(entered): 0.0, id(spread): 0.5})
+    slope, told = slope_at(output, entered, given), worth_at(volume, given)
+    if slope is None or slope <= 0 or told is None or abs(told) < 1e-6:
         return None
-    told = worth_at(volume, given)
-    best: int | None = None
-    for one in loose:
-        slope = slope_at(output, one, given)
-        if slope is None or slope <= 0 or told is None or abs(told) < 1e-6:
-            continue
-        if abs(math.log(slope) - told) < 1e-3:
-            best = 1
-        elif abs(math.log(slope) + told) < 1e-3:
-            best = -1
-    return best
+    return 1 if abs(math.log(slope) - told) < 1e-3 else -1 if abs(math.log(slope) + told) < 1e-3 else None

@@ -107,6 +107,13 @@ def reached(value: Val) -> Iterator[Val]:
             queue += below(one)
 
 
+def cuts(value: Val) -> Iterator[Val]:
+    """Where the ways of a gradient end before they come to a layer, nearest first."""
+    for one in reached(value):
+        inner = [one.data] if one.op == "net" and isinstance(one.data, Val) else one.args[:1] if one.op == "item" else below(one)
+        yield from (v for v in inner if breaks_graph(v))
+
+
 def is_layer(value: Val) -> bool:
     """A network applied whose inside is not known: its weights get the gradient that comes here."""
     return value.op == "net" and not isinstance(value.data, Val)
