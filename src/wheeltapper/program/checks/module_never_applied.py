@@ -133,8 +133,14 @@ def _goes_to_itself(story: Story, told: Val, network: Val) -> bool:
 
 
 def _copies(story: Story) -> list[Val]:
+    """Networks that were made as copies, or loaded with the weights of another one."""
     found = [v for c in story.named("deepcopy") for v in (_copy_of(story, c),) if v is not None]
-    return [v for v in found if story.is_network(v)]
+    found += [
+        c.args[0]
+        for c in story.named("load_state_dict")
+        if len(c.args) > 1 and c.args[1].op == "call" and c.args[1].name == "state_dict" and c.args[1].args[0] is not c.args[0]
+    ]
+    return [v for v in {id(v): v for v in found}.values() if v.op in ("obj", "call") and story.is_network(v)]
 
 
 def _copy_of(story: Story, call: Val) -> Val | None:
@@ -149,7 +155,8 @@ def _copy_of(story: Story, call: Val) -> Val | None:
 
 
 def _where_its_source_answers(story: Story, network: Val) -> list[Val]:
-    source = network.fields.get("@copy")
+    loads = [c for c in story.named("load_state_dict") if c.args[0] is network and len(c.args) > 1 and c.args[1].args]
+    source = network.fields.get("@copy") or next((c.args[1].args[0] for c in loads), None)
     quiet = [c for c in story.calls if c.op == "net" and c.args[0] is source and story.in_training(c)]
     return sorted(quiet, key=lambda c: not c.no_grad)[:3]
 

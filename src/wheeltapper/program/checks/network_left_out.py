@@ -118,7 +118,7 @@ def settled(code: Code, layer: Val) -> bool:
     for call in story.calls:
         for_good = call.name == "eval" and not any(t.args[0] is call.args[0] for t in story.named("train"))
         fixed = call.name in LOADS or for_good or (call.name == "setattr" and call.args[1].data == "requires_grad")
-        if fixed and call.args and any(one is layer or story.holds(one, layer) for one in _owners(call.args[0])):
+        if fixed and call.args and story.runs(call) and any(one is layer or story.holds(one, layer) for one in _owners(call.args[0])):
             return True
     return False
 

@@ -42,7 +42,7 @@ DECIDES = True
 HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split"}
 SHOWN = {  # numbers for people and for the machine, not for the training
     "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
-    "getenv", "int", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
+    "getenv", "int", "float", "arange", "linspace", "prod", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
 }  # fmt: skip
 
 

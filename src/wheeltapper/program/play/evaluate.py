@@ -73,7 +73,11 @@ class Evaluator(Library):
             if isinstance(one, ast.Starred):
                 value = self.evaluate(one.value, env)
                 known = value.op in ("list", "tuple") and value.items is not None
-                out += (value.items or []) if known else [self.element(value, one)]
+                several = value.data.items if value.op == "net" and isinstance(value.data, Val) and value.data.op == "tuple" else None
+                if several:  # the outputs of a network, one by one
+                    out += [self.item(value, const(place), one) for place in range(len(several))]
+                else:
+                    out += (value.items or []) if known else [self.element(value, one)]
             else:
                 out.append(self.evaluate(one, env))
         return out
