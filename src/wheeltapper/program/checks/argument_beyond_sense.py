@@ -107,7 +107,7 @@ def _tokens(code: Code) -> Iterator[Finding]:
         worth = number(given)
         if _are_labels(code, call):
             continue
-        if cut is not None and cut.data is not False and given is not None and worth is not None and 0 < worth and SHORT.steps(worth) >= 1:
+        if cut is not None and cut.data is not False and given is not None and worth is not None and worth > 0 and SHORT.steps(worth) >= 1:
             yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", given, call, grade="suspected")
             return
 

@@ -21,11 +21,10 @@ If the field holds the opposite of its name.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-import re
-
 from wheeltapper.program.play.derive import bootstrap, factors, words_on
 from wheeltapper.program.play.value import Val, made_of, number, plain
 from wheeltapper.program.reading import Code

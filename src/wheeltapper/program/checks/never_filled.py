@@ -73,9 +73,7 @@ def _only_read(code: Code, scope: ast.AST, name: str) -> list[ast.AST]:
         up = code.program.parent(node)
         if isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Name | ast.BinOp) and isinstance(up.ctx, ast.Load):
             reads.append(up)
-        elif isinstance(up, ast.Attribute) and not up.attr.endswith("_") and up.attr not in ("append", "add", "data"):
-            continue
-        elif isinstance(up, ast.Call) and callee(up) in (*MAKES, "ones_like", "len", "print"):
+        elif (isinstance(up, ast.Attribute) and not up.attr.endswith("_") and up.attr not in ("append", "add", "data")) or (isinstance(up, ast.Call) and callee(up) in (*MAKES, "ones_like", "len", "print")):
             continue
         elif not isinstance(up, ast.BinOp | ast.Subscript):
             return []
