@@ -343,6 +343,8 @@ BY_CASES = {
     "ema-per-micro-step",
     "val-normalised-otherwise",
     "accumulation-not-implemented",
+    "detector-settings-contradict",
+    "names-in-another-order",
     "best-checkpoint-by-shifting-metric",
     "config-key-never-read",
     "objective-preconditioner-mismatch",

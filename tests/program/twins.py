@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from framework_twins import FRAMEWORKS
 from more_twins import MORE
 
 HEAD = """
@@ -313,3 +314,4 @@ TWINS: dict[str, tuple[str, str, str]] = {
     "adversarial-labels": (GAN, "fooled = -judge(made).mean()", "fooled = judge(made).mean()"),
 }
 TWINS.update(MORE)
+TWINS.update(FRAMEWORKS)

@@ -40,7 +40,6 @@ from wheeltapper.rules.signs import deciding
 
 LN2 = math.log(2)
 NAMED = 40  # causes that a wrong finding could have named instead
-AGREES = 0.2  # the base rate: the rest of the evidence does not speak against it
 ALONE = 3.0  # bits that settings may give beyond what came of the run
 SUSPICION = math.log(4)  # odds that a setting beyond its working range can give alone
 UNTRIED = 0.33  # of its bits: at first sight on a stranger's scripts such checks were right in 11 of 43 broken runs and spoke in 5 of 37 healthy ones
@@ -153,7 +152,7 @@ def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple
     shares = np.exp(ranking[1:] - ranking[1:].max())
     by_cause = {id_: float(s) for id_, s in zip(ids[1:], shares / shares.sum(), strict=True)}
     odds = log_odds(illness)
-    return Posterior(_stands(calibrated(odds, held.calibration), evidence, held), by_cause, _items(by_cause, ids, items), excluded, odds)
+    return Posterior(_stands(calibrated(odds, held.calibration), evidence), by_cause, _items(by_cause, ids, items), excluded, odds)
 
 
 def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
@@ -172,14 +171,10 @@ def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
     return [Seen(FAR_OUT, state, False, text, farthest.about, None, farthest.series, farthest.clock, farthest.onset, farthest.places)]
 
 
-def _stands(p: float, evidence: Evidence, held: Tables) -> float:
-    """A sign that stands on its own, or a proof, where the rest does not speak against it: of left-out runs like that with a probability
-    of 0.2 to 0.9, 70 were ill and 6 healthy. The probability is moved above the line accordingly, its order kept. What decides
-    (a loss that is not finite to the end) stands alone."""
+def _stands(p: float, evidence: Evidence) -> float:
+    """What decides (a loss that is not finite to the end) stands alone: the probability is moved above the line, its order kept."""
     ill = [f for f in without_echoes(evidence.findings) if f.severity == "ill" and f.grade != "suspected"]
-    proved = any(is_proof(held, pointer) for pointer in evidence.pointers)
-    least = 0.0 if any(f.id in deciding() for f in ill) else AGREES
-    return max(p, 0.9 + 0.1 * max(0.0, p - AGREES) / (1 - AGREES)) if (ill or proved) and p >= least else p
+    return max(p, 0.9 + 0.1 * p) if any(f.id in deciding() for f in ill) else p
 
 
 def log_odds(illness: Floats) -> float:

@@ -40,12 +40,14 @@ MIDDLE, HOLD, TOP = 0.5, 10.0, 1.2  # of the weights: where the prior holds them
 STEPS = 100
 LN2 = math.log(2)
 FOLDS = 7
+BINS, FEWEST_IN_BIN = 30, 20  # of the calibration
+SLOPE = 0.02  # of a probability within a pool of bins: the order is kept
 
 
 def count(runs: Sequence[Labelled]) -> Tables:
     """The tables as counted, all weights alike."""
     held = _counted(runs)
-    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states, not run.ill)}) for run in runs]
+    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states, not run.ill)}) for run in runs if not run.bare]
     more = _counted(pooled)
     return msgspec.structs.replace(held, states={**held.states, **more.states})
 
@@ -75,6 +77,7 @@ def _counted(runs: Sequence[Labelled]) -> Tables:
         for id_ in sorted({*healthy, *ill})
     }
     looked = Counter(run.ill for run in runs if run.looked)
+    runs = [run for run in runs if not run.bare]
     causes = Counter(run.cause for run in runs if run.ill and not run.confounded)
     pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in get_args(Grade)}
     total = Counter(run.ill for run in runs)
@@ -168,7 +171,7 @@ def weights_of(problem: Problem) -> dict[str, float]:
 def fit(runs: Sequence[Labelled]) -> Tables:
     """Counts and weights, not yet calibrated."""
     held = count(runs)
-    weights = weights_of(pose(runs, held))
+    weights = weights_of(pose([run for run in runs if not run.bare], held))
     states = {id_: msgspec.structs.replace(s, weight=round(weights[id_], 3)) for id_, s in held.states.items()}
     return msgspec.structs.replace(held, states=states)
 
@@ -194,33 +197,43 @@ def judge_with(held: Tables, runs: Sequence[Labelled]) -> list[Judged]:
 
 
 def left_out(runs: Sequence[Labelled], by: Callable[[Labelled], str], folds: int = FOLDS) -> list[Judged]:
-    """Every run judged by tables fitted without its group (family, format, ...)."""
+    """Every run judged by tables fitted without its group (family, format, ...). Bare programs are in every fit and are not judged."""
+    bare, runs = [run for run in runs if run.bare], [run for run in runs if not run.bare]
     groups = sorted({by(run) for run in runs})
     fold = {g: int(i) % folds for g, i in zip(groups, np.random.default_rng(1).permutation(len(groups)), strict=True)}
     out: list[Judged] = []
     for k in range(min(folds, len(groups))):
-        rest = [run for run in runs if fold[by(run)] != k]
+        rest = [*bare, *(run for run in runs if fold[by(run)] != k)]
         out += judge_with(fit(rest), [run for run in runs if fold[by(run)] == k])
     return out
 
 
 def calibrate(held: Tables, judged: Sequence[Judged]) -> Tables:
-    """Log odds to probabilities: a logistic curve with two slopes, fitted on left-out runs at the base rate of the tables."""
+    """Log odds to probabilities, as observed on left-out runs in bins of equal size, at the base rate of the tables. Bins that contradict
+    the order are pooled (isotonic regression); within a pool a slight slope keeps the order."""
     z = np.asarray([j.log_odds for j in judged])
     ill = np.asarray([j.run.ill for j in judged], dtype=float)
-    worth = np.where(ill > 0, held.base_rate / ill.mean(), (1 - held.base_rate) / (1 - ill.mean()))
-    middle = float(np.median(z[ill > 0]))
-    basis = np.column_stack([np.ones_like(z), np.minimum(z, middle), np.maximum(z - middle, 0.0)])
-    found = np.asarray([0.0, 1.0, 1.0])
-    for _ in range(50):  # Newton's method
-        p = 1 / (1 + np.exp(-np.clip(basis @ found, -30, 30)))
-        hessian = (basis * (worth * p * (1 - p))[:, None]).T @ basis + 1e-3 * np.eye(3)
-        found = found - np.linalg.solve(hessian, basis.T @ (worth * (p - ill)))
-        found[1:] = np.maximum(found[1:], 0.05)
-    spots = np.unique(np.round(np.concatenate([np.linspace(-8, 12, 41), [middle]]), 2))
-    at = np.column_stack([np.ones_like(spots), np.minimum(spots, middle), np.maximum(spots - middle, 0.0)]) @ found
-    knots = [(float(x), round(float(1 / (1 + math.exp(-y))), 4)) for x, y in zip(spots, np.clip(at, -7, 7), strict=True)]
-    return msgspec.structs.replace(held, calibration=knots)
+    prior = math.log(held.base_rate / (1 - held.base_rate)) - math.log(ill.sum() / (1 - ill).sum())
+    order = np.argsort(z, kind="stable")
+    bins = np.array_split(order, max(2, min(BINS, len(z) // FEWEST_IN_BIN)))
+    centres = [float(np.median(z[b])) for b in bins]
+    pooled = _rising([(float(ill[b].sum()), float(len(b))) for b in bins])
+    knots: list[tuple[float, float]] = []
+    for at, (bad, runs) in zip(centres, pooled, strict=True):
+        odds = math.log((bad + 0.5) / (runs - bad + 0.5)) + prior + SLOPE * at
+        knots.append((round(at, 3), round(1 / (1 + math.exp(-odds)), 4)))
+    return msgspec.structs.replace(held, calibration=[k for i, k in enumerate(knots) if i == 0 or k[0] > knots[i - 1][0]])
+
+
+def _rising(counts: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Neighbours whose shares of ill runs fall are pooled until all rise: (ill, runs) of the pool of each bin."""
+    pools: list[tuple[float, float, int]] = []
+    for bad, runs in counts:
+        pools.append((bad, runs, 1))
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] >= pools[-1][0] * pools[-2][1]:
+            last, before = pools.pop(), pools.pop()
+            pools.append((before[0] + last[0], before[1] + last[1], before[2] + last[2]))
+    return [(bad, runs) for bad, runs, size in pools for _ in range(size)]
 
 
 def p_ill(held: Tables, judged: Judged) -> float:

@@ -61,4 +61,4 @@ def observe(run: Run) -> Reading | Unknown:
 def _tells(s: Series) -> bool:
     if s.split not in (None, "train") or int((s.finite & (s.values > 0)).sum()) <= FEWEST:
         return False
-    return s.quantity == "throughput" or (s.quantity == "duration" and bool(_TIME.match(s.raw.strip())))
+    return s.quantity == "throughput" or (s.quantity in (None, "duration") and bool(_TIME.match(s.raw.strip())))

@@ -50,6 +50,10 @@ class Horizon:
         if isinstance(self.node, ast.Name | ast.Attribute) and all(f[:1].isdecimal() for f in words):
             up = [dotted_name(self.node).split(".")[-1]]  # the number behind a name says no unit, the name does
             words = set(up)
+        if isinstance(self.node, ast.Name | ast.Attribute) and STEPS.search(dotted_name(self.node).split(".")[-1]):
+            return False  # called steps by the program, whatever they are computed from
+        if any(not re.fullmatch(r"[\w.]+", f) for f in words):
+            return False  # a factor that could not be taken apart may be the batches of an epoch
         return bool(up) and any(EPOCHS.search(f) for f in up) and not any(STEPS.search(f) for f in words)
 
 
@@ -108,6 +112,8 @@ def batch_loop_of(code: Code, event: Event) -> ast.AST | None:
 
 def outside_batches(code: Code, event: Event) -> bool:
     """An event in a loop around a batch loop, but not in the batch loop: once per epoch."""
+    if any(e.loops == event.loops for e in code.loop.of("step", "scaler-step")):
+        return False  # beside the optimizer: once per update, of which each sums up micro-batches
     loops = [b.loops for b in code.loop.backwards]
     return batch_loop_of(code, event) is None and any(
         len(inner) > len(event.loops) and inner[: len(event.loops)] == event.loops for inner in loops

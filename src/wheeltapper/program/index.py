@@ -19,11 +19,14 @@ QUIET_DECORATORS = {
 }  # fmt: skip
 MAY_TRAIN = re.compile(
     r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\(|(?:lgb|xgb|xgboost|lightgbm)\.train\(|value_and_grad|_grad\("
+    r"|partial_fit\(|optim_wrapper\s*=\s*dict|^optimizer\s*=\s*dict|LightningCLI\(|Engine\(|\bgrads?\w*\s*=",
+    re.M,
 )  # cheap; objects.trains decides
+OF_A_RUNNER = re.compile(r"^(optim_wrapper|optimizer)\s*=\s*dict\(", re.M)  # a configuration of the mm libraries is a program of its own
 MAY_TRAIN_BY_NAME = re.compile(
-    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$"
+    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$|^grads?$|^partial_fit$|^LightningCLI$|^Engine$"
 )
-# A script without any of these (layers of a model, reading of pictures) is not followed: it is then code that cannot be seen,
+# A script without any of these (layers of a model, reading of pictures) is not followed in a large program: it is then code that cannot be seen,
 # into which a value goes as it goes into a library. The names in it count as mentioned.
 _BOXES = (
     "args",
@@ -53,6 +56,7 @@ TRAINS_BY_NAME = re.compile(r"train|finetune|fit|^main", re.I)
 # Nodes of all programs together, a script counted once for each. 100,000 take about a second (LOG.md), so that a folder
 # with a whole framework in it is told about within half a minute.
 MAX_WORK = 2_500_000
+MAX_FOLLOWED = 60_000  # nodes of one program, up to which scripts without a telling word are read too: half a second
 Outlines = dict[Script, Outline]
 
 
@@ -84,8 +88,8 @@ def programs_of(sources: Sources) -> tuple[list[Program], int]:
             closures[entry] = tuple(closure.values())
     every = {s for found in closures.values() for s in found}
     quiet = {s: names for s in every if not any(word in s.text for word in TELLING) and not _tells(names := _names(s))}
-    unseen = {e: [quiet[s] for s in found if s is not e and s in quiet] for e, found in closures.items()}
-    followed = {e: tuple(s for s in found if s is e or s not in quiet) for e, found in closures.items()}
+    followed = {e: _followed(e, found, set(quiet)) for e, found in closures.items()}
+    unseen = {e: [quiet[s] for s in found if s not in followed[e]] for e, found in closures.items()}
     outlines: Outlines = {}
     chosen, left = within_budget(followed)
     programs = []
@@ -96,13 +100,27 @@ def programs_of(sources: Sources) -> tuple[list[Program], int]:
     return [p for p in programs if p is not None], left
 
 
+def _followed(entry: Script, closure: tuple[Script, ...], quiet: set[Script]) -> tuple[Script, ...]:
+    """The scripts of a program that are read: those that tell something of its training, and of the others (layers, the
+    reading of data) as many as the budget allows, smallest first."""
+    telling = [s for s in closure if s is entry or s not in quiet]
+    work = sum(len(s.parents) for s in telling)
+    more = set()
+    for script in sorted((s for s in closure if s not in telling), key=lambda s: len(s.parents)):
+        work += len(script.parents)
+        if work > MAX_FOLLOWED:
+            break
+        more.add(script)
+    return tuple(s for s in closure if s in more or s is entry or s not in quiet)
+
+
 def _may_enter(script: Script, common: int) -> bool:
     """Whether a script can be what a person starts to train: no test, no setup, and something happens when it runs.
     `common` parts of the path belong to all scripts and say nothing of this one."""
     parts = script.module[common:]
     if NO_ENTRY.match(parts[-1] if parts else "") or any(part in ("tests", "test", "docs") for part in parts[:-1]):
         return False
-    if starts(script) or "backward(" in script.text or "LightningModule" in script.text:
+    if starts(script) or "backward(" in script.text or "LightningModule" in script.text or OF_A_RUNNER.search(script.text):
         return True
     defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     return any(not isinstance(n, defined) and _does(n) for n in script.tree.body)
@@ -200,7 +218,7 @@ def _trains(name: str) -> bool:
 def _may_train(program: Program, parts: list[Outline]) -> bool:
     """Does anything that the entry can come to have a name of training in it?"""
     buried = program.buried()
-    return any(
+    return OF_A_RUNNER.search(program.entry.text) is not None or any(
         _trains(name)
         for part in parts
         for scope, notes in part.notes.items()

@@ -71,6 +71,7 @@ LIBRARY_FITS = (
     ({"sklearn"}, {"MLPClassifier", "MLPRegressor"}),
     ({"lightgbm", "xgboost", "catboost"}, {"train", "fit"}),
 )
+PREDICTS = re.compile(r"(Classifier|Regressor|Regression|SVC|SVR|Ridge|RidgeCV|Lasso|ElasticNet|NB|Perceptron)$")
 # What a part is called that was made by a name we cannot read.
 BY_NAME: dict[Kind, str] = {"optimizer": "an optimizer by name", "scheduler": "a scheduler by name"}
 STATE = frozenset({"state_dict", "load_state_dict"})
@@ -152,14 +153,35 @@ def fits_by_library(program: Program) -> bool:
 def trains(program: Program) -> bool:
     """Whether the program trains anything: a backward pass, or a framework that does one."""
     known = "backward" in program.calls or "manual_backward" in program.calls or run_by_framework(program)
-    return known or by_gradients(program)
+    return known or by_gradients(program) or fits_estimators(program) or configures_a_runner(program)
+
+
+def fits_estimators(program: Program) -> bool:
+    """sklearn: an estimator that learns to predict is made and fitted."""
+    heads = {origin.lstrip(".").split(".")[0] for table in program.imported.values() for origin in table.values()}
+    return "sklearn" in heads and bool({"fit", "partial_fit"} & program.calls.keys()) and any(PREDICTS.search(n) for n in program.calls)
+
+
+def configures_a_runner(program: Program) -> bool:
+    """A configuration of the mm libraries, written in Python: data, model and optimizer as dictionaries."""
+    names = {t.id for n in program.entry.tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+    return bool(names & {"train_dataloader", "train_pipeline", "data"}) and bool(names & {"optim_wrapper", "optimizer"}) and "dict" in program.calls
 
 
 def by_gradients(program: Program) -> bool:
     """Gradients as values: jax, or derived by hand, in a function that is named for them and called."""
     if program.calls.keys() & {"value_and_grad", "apply_updates", "apply_gradients"}:
         return True
-    return any("grad" in name and name in program.calls for name in program.functions)
+    return any("grad" in name and name in program.calls for name in program.functions) or _steps_by_hand(program)
+
+
+def _steps_by_hand(program: Program) -> bool:
+    """numpy: a variable named for gradients, and weights that a loop changes in place."""
+    heads = {origin.lstrip(".").split(".")[0] for table in program.imported.values() for origin in table.values()}
+    if "numpy" not in heads or heads & {"torch", "tensorflow", "keras", "jax", "sklearn", "xgboost", "lightgbm"}:
+        return False
+    named = any(isinstance(n, ast.Name) and n.id.startswith("grad") and isinstance(n.ctx, ast.Store) for n in program.live_nodes())
+    return named and any(isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add | ast.Sub) for n in program.live_nodes())
 
 
 def made_kind(call: ast.Call) -> Kind | None:

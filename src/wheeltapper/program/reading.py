@@ -16,8 +16,17 @@ from wheeltapper.program.hand_schedules import Rule, rules_of
 from wheeltapper.program.index import programs_of
 from wheeltapper.program.launch import Given, given_by
 from wheeltapper.program.loop import Loop, loop_of
-from wheeltapper.program.objects import Part, by_gradients, parts_of, run_by_framework, trains
+from wheeltapper.program.objects import (
+    Part,
+    by_gradients,
+    configures_a_runner,
+    fits_estimators,
+    parts_of,
+    run_by_framework,
+    trains,
+)
 from wheeltapper.program.options import Option, Usage, options_of, usages_of
+from wheeltapper.program.play.configs import place_of
 from wheeltapper.program.play.story import Story, story_of
 from wheeltapper.program.play.value import Val
 from wheeltapper.program.program import Program, Rest
@@ -88,7 +97,9 @@ class Code:
     @cached_property
     def trains(self) -> bool:
         """Whether starting the entry reaches a backward pass, or a framework that makes one."""
-        return self.by_framework or bool(self.loop.of("backward")) or by_gradients(self.program)
+        known = self.by_framework or bool(self.loop.of("backward")) or by_gradients(self.program)
+        told = known or fits_estimators(self.program) or configures_a_runner(self.program)
+        return told or ("backward" in self.program.calls and bool(self.story.backwards))
 
     @cached_property
     def values(self) -> Values:
@@ -99,7 +110,8 @@ class Code:
     def config(self) -> ConfigTree | None:
         """The config file this program loads: the one named on its command line or in its code, or the only one."""
         if not self.calls_any(
-            "safe_load", "load", "full_load", "load_config", "fromfile", "parse_config", "from_yaml", "merge_from_file"
+            "safe_load", "load", "full_load", "load_config", "fromfile", "parse_config", "from_yaml", "merge_from_file",
+            "parse_json_file", "parse_yaml_file", "LightningCLI",
         ) and not any("hydra" in str(table) for table in self.program.imported.values()):
             return None
         files = [tree for tree in self.configs if tree.format in ("yaml", "json", "toml")]
@@ -151,11 +163,12 @@ class Code:
         self, id: str, summary: str, *values: Val, severity: Severity = "ill", grade: Grade = "is",
         numbers: Mapping[str, float] | None = None,
     ) -> Finding:  # fmt: skip
-        """A finding at values of the played program. It is no proof where a default of an option keeps the first from happening,
-        or where the play was cut short."""
-        nodes = [v.node for v in values if v.node is not None and v.node in self.program.script_of]
+        """A finding at values of the played program. It is no proof where a default of an option keeps one from happening,
+        where the play was cut short, or where nothing calls what was played."""
+        nodes: list[ast.AST | Place] = [p for v in values if (p := place_of(v)) is not None]
+        nodes += [v.node for v in values if v.node is not None and v.node in self.program.script_of and place_of(v) is None]
         nodes += [site for v in values[:1] for site in v.sites[-2:] if site in self.program.script_of]
-        runs = self.story.complete and all(self.story.runs(v) for v in values[:1])
+        runs = self.story.complete and not self.story.uncalled and all(self.story.runs(v) for v in values)
         grade = grade if runs else "suspected"
         if grade == "suspected" and severity == "ill":
             severity = "watch"

@@ -269,6 +269,8 @@ class EchoScanner:
 
     def _leaf(self, path: Path, raw: str, line: int, text: str, column: int) -> Leaf:
         raw = raw.strip()
+        if raw.endswith(",") and not isinstance(scalar(raw[:-1]), str | list):  # a line of a call that spans lines: "lr=0.002,"
+            raw = raw[:-1]
         lead = len(text[column:]) - len(text[column:].lstrip())
         return Leaf(path, scalar(raw), raw, self.file, line, column + lead + 1)
 

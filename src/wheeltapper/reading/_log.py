@@ -15,6 +15,7 @@ from wheeltapper.reading._events import EventScanner, is_boring
 from wheeltapper.reading._lines import CHUNK_BYTES, Chunk, LineFeed
 from wheeltapper.reading._phases import Phases, phase_of
 from wheeltapper.reading._place import place
+from wheeltapper.reading._references import WORDS, references
 from wheeltapper.reading._rows import Explain, RowReader
 from wheeltapper.reading._tail import Tail
 from wheeltapper.reading._text import number, prefix_of
@@ -229,6 +230,8 @@ def is_numbered(lines: list[str]) -> bool:
 def _find_facts(lines: list[tuple[int, str]], file: str, facts: list[Fact]) -> None:
     for n, text in lines:
         low = text.lower()
+        if any(word in low for word in WORDS):
+            facts.extend(references(n, text, file))
         if len(text) > 1000 or not any(word in low for word in _FACT_WORDS):
             continue
         for name, pattern in _FACTS:

@@ -150,6 +150,11 @@ def _varying(event: Parsed) -> list[tuple[int, int]]:
     return places + [(s.at, s.size) for s in event.scalars]
 
 
+def _may_set(text: str) -> bool:
+    """Whether a text may hold settings: an object, a table, or several names with values."""
+    return len(text) <= MAX_TEXT and (text.lstrip()[:1] in ("{", "|") or text.count("=") > 1 or text.count(": ") > 1)
+
+
 @dataclass(slots=True)
 class Columns:
     """Collects the scalars of one file, by tag."""
@@ -319,7 +324,7 @@ class Columns:
             return
         self.skipped.update(event.skipped)
         self.texts += len(event.texts)
-        event.texts = [item for item in event.texts if item[1].lstrip()[:1] in ("{", "|") and len(item[1]) <= MAX_TEXT]
+        event.texts = [item for item in event.texts if _may_set(item[1])]
         if event.texts:
             self.tables += 1
             if self.tables > MAX_TEXTS:

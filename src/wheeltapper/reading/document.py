@@ -77,7 +77,7 @@ def _command(text: str, file: str) -> ConfigTree | None:
     if len({hit[1] for _, hit in lines}) != 1:
         return None
     tree = parse_text(lines[0][1][1], file, "argv", first_line=lines[0][0])
-    return replace(tree, kind="command in a document") if len(tree) > LEAST else None
+    return replace(tree, kind="command in a document") if len(tree) >= LEAST else None
 
 
 def _placed(reading: Reading) -> Reading:

@@ -32,6 +32,7 @@ _EPOCH = re.compile(
 _KERAS = re.compile(
     r"^\s*(?P<done>\d+)/(?P<per>\d+)\s*(?:\[[=>.]*\]|[━─╸╺\s]+|[^\w\s]+)\s*(?:-\s*)?(?:ETA|\d+[a-zµ]+)\b.*?(?= - [\w./]+: )"
 )
+_KERAS_PACE = re.compile(r"\b(?P<pace>\d+)ms/(?:step|batch)\b")
 _KERAS_PAIR = re.compile(rf" - (?P<name>[A-Za-z_][\w./]*): (?P<value>{NUMBER})(?=\s|$)")
 _BLOCK = re.compile(
     r"^\W{0,40}(?!.*\b(?:batches|samples|images|set(?! (?:loss|acc|error))|size|steps|examples)\b)"
@@ -84,6 +85,8 @@ def explain(body: str, _line: int) -> Row | None:
             window = "eval" if own in ("val", "test") else "epoch" if own else None
             fields.append(field_of(pair, "value", name, split=own, window=window))  # type: ignore[arg-type]
         done = field_of(row, "per", role="per_epoch")
+        if fields and (pace := _KERAS_PACE.search(body, row.end("per"), row.end())):
+            fields.insert(0, field_of(pace, "pace", "ms_per_step"))
         return Row((done, *fields), last=True) if fields else None
     if head := _EPOCH.match(body):
         if "%|" in body and (bar := bar_row(body)):

@@ -16,6 +16,7 @@ import numpy as np
 
 from wheeltapper.reading import Head
 from wheeltapper.reading._crc32c import crc32c, masked
+from wheeltapper.reading._echo import EchoScanner
 from wheeltapper.reading._proto import BYTES, FIXED64, VARINT, MalformedError, fields
 from wheeltapper.reading._settings import settings_tree
 from wheeltapper.reading._tail import Tail
@@ -138,8 +139,9 @@ def _specials(
             configs += [tree] if tree else []
         for tag, text in event.texts:
             tree = settings_tree(_text_config(text), file, record, tag.removesuffix("/text_summary"))
-            configs += [tree] if tree else []
-            texts -= 1 if tree else 0
+            told = (tree,) if tree else _as_in_logs(text, file, record)
+            configs += told
+            texts -= 1 if told else 0
     if texts:
         skipped["text"] += texts
     return tuple(configs), tuple(events), tuple(facts)
@@ -206,6 +208,13 @@ def _struct_value(data: bytes, start: int, stop: int) -> Any:
         if item.number == 4 and item.wire == VARINT:
             return bool(item.value)
     return None
+
+
+def _as_in_logs(text: str, file: str, record: int) -> tuple[ConfigTree, ...]:
+    """Settings in a text as logs print them: a Namespace, "lr=0.1, epochs=30", a line for each."""
+    scanner = EchoScanner(file)
+    scanner.feed([(record, line.strip().strip("`")) for line in text.splitlines()])
+    return scanner.finish()
 
 
 def _text_config(text: str) -> dict[str, Any]:

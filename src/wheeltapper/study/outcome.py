@@ -105,6 +105,11 @@ def _error(series: Series, values: Floats) -> tuple[Floats, str]:
     return values.astype(np.float64), RATIO if len(values) and float(np.min(values)) > 0 else PLAIN
 
 
+def error_of(series: Series, value: float) -> float:
+    """A value, as the series counts, as the error that its curve holds."""
+    return float(_error(series, np.asarray([value]))[0][0])
+
+
 def _back(error: float, series: Series) -> float:
     if series.unit == "dB" and series.better == "up":
         return -20.0 * math.log10(max(error, 1e-10))

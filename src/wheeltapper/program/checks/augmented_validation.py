@@ -24,8 +24,10 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import is_random
-from wheeltapper.program.play.lineage import evaluated_on
-from wheeltapper.program.play.value import made_of
+from wheeltapper.program.play.lineage import evaluated_on, key, trained_on
+from wheeltapper.program.play.preparation import random_steps
+from wheeltapper.program.play.roles import TRAIN, uses, written
+from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "augmented-validation"
@@ -36,17 +38,38 @@ RANDOMLY = re.compile(
 )
 
 
+def _is_length(value: Val) -> bool:
+    """How many rows there are says nothing about how they are read."""
+    return value.op == "call" and value.name == "len"
+
+
 def check(code: Code) -> Iterator[Finding]:
+    yield from list(_by_loops(code))[:1] or _by_roles(code)
+
+
+def _by_roles(code: Code) -> Iterator[Finding]:
+    """Data that a framework is given to evaluate on."""
+    for use in uses(code.story):
+        found = random_steps(use.data) if use.role != TRAIN else []
+        if found:
+            yield code.seen(ID, f"What is evaluated is changed at random by {found[0].name}.", written(use), use.data, found[0])
+            return
+
+
+def _by_loops(code: Code) -> Iterator[Finding]:
+    learned = {key(t) for t in trained_on(code.story)}
     for call, source in evaluated_on(code.story):
+        if key(source) in learned:
+            continue  # a look at the training data, which is augmented rightly
         given = source.fields.get("@args")
         for transform in (
             *source.kwargs.values(),
             *((given.items or []) if given is not None else source.args if source.op == "call" else []),
         ):
-            found = [v for v in made_of(transform) if v.op == "call" and RANDOMLY.match(v.name)]
+            found = [v for v in made_of(transform, stop=_is_length) if v.op == "call" and RANDOMLY.match(v.name)]
             if found and source.op in ("call", "obj"):
                 yield code.seen(
-                    ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call
+                    ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call, found[0]
                 )
                 return
         switch = next(

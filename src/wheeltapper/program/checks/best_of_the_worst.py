@@ -21,6 +21,7 @@ If the score is one that should be low (or high) against all custom.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -62,7 +63,7 @@ def _wrong(test: Val) -> str | None:
         if not _carried(score):
             return None
         score, best, rises = best, score, not rises
-    better = direction(score) or _by_name(score)
+    better = _better(test, score)
     starts = [n for c in choices(best) if (n := _start(c)) is not None]
     if better == "low" and rises:
         return "The model is kept when the loss is higher than the lowest so far."
@@ -76,7 +77,9 @@ def _wrong(test: Val) -> str | None:
 
 
 def _carried(best: Val) -> bool:
-    """Whether `best` starts at a number and is then set to such a score."""
+    """Whether `best` starts at a number and is then set to such a score; a margin may be added to it."""
+    if best.op == "bin" and best.name in ("Add", "Sub", "Mult") and number(best.args[1]) is not None:
+        return _carried(best.args[0])
     return best.op == "phi" or _start(best) is not None
 
 
@@ -91,8 +94,19 @@ def _start(value: Val) -> float | None:
     return number(value)
 
 
-def _by_name(value: Val) -> str | None:
-    import ast
+def _better(test: Val, score: Val) -> str | None:
+    """Which way the score is better: as its name says, and as it is computed; None where the two differ."""
+    told = {d for n in _names(test.node) for d in (direction_by_name(n),) if d}
+    made = direction(score)
+    if len(told) == 1:
+        return told.pop() if made is None or made in told else None
+    return made if not told else None
 
-    node = value.node
-    return direction_by_name(node.id) if isinstance(node, ast.Name) else None
+
+def _names(node: ast.AST | None) -> list[str]:
+    """What the two sides of a comparison are called, through fields, keys and what is added to them."""
+    if not isinstance(node, ast.Compare):
+        return []
+    parts = [n for side in (node.left, *node.comparators) for n in ast.walk(side)]
+    out = [n.id for n in parts if isinstance(n, ast.Name)] + [n.attr for n in parts if isinstance(n, ast.Attribute)]
+    return out + [n.value for n in parts if isinstance(n, ast.Constant) and isinstance(n.value, str)]

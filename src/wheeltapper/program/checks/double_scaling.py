@@ -39,6 +39,8 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         way = lineage(net.args[1])
         divided = [v for v in way if v.op == "bin" and v.name == "Div" and number(v.args[1]) in (255, 255.0, 256)]
+        if any(v.op == "bin" and v.name == "Mult" and 255 in (number(a) for a in v.args) for v in way):
+            continue  # brought back to 0..255 in between: rounded to whole grey levels
         dataset = next((d for t in reversed(net.loops) if (d := dataset_of(t.over)) is not None), None)
         scaled = dataset is not None and any(
             _to_tensor(v) for k in ("transform",) if k in dataset.kwargs for v in made_of(dataset.kwargs[k])

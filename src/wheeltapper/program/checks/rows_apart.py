@@ -171,7 +171,7 @@ def _in_place(code: Code) -> Iterator[Finding]:
             continue
         for loss, given, target in pairs_of(story):
             hit = [any(v is thing for v in lineage(w)) for w in (given, target)]
-            if hit[0] != hit[1]:
+            if hit[0] != hit[1] and not all(any(v is thing for v in made_of(w)) for w in (given, target)):
                 yield code.seen(ID, "One of inputs and targets is shuffled in place, the other is not.", call, loss)
                 return
 
@@ -209,7 +209,8 @@ def _other_ends(code: Code) -> Iterator[Finding]:
         ]
         for a, b in zip(*cuts, strict=False):
             ends = [tuple(number(x) for x in v.args[1].args[:2]) for v in (a, b)]
-            if a.args[0] is not b.args[0] and ends[0] != ends[1] and any(e is not None for e in (*ends[0], *ends[1])):
+            grown = {len(v.args[0].items or ()) for v in (a, b)}
+            if a.args[0] is not b.args[0] and len(grown) == 1 and ends[0] != ends[1] and any(e is not None for e in (*ends[0], *ends[1])):
                 yield code.seen(
                     ID, "Inputs and targets are cut from other ends of lists that grow together.", b, a, loss
                 )

@@ -31,7 +31,7 @@ from wheeltapper.program.reading import Code
 
 ID = "set-epoch-missing"
 CAUSE = "data-not-shuffled"
-DECIDES = False
+DECIDES = True
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -49,5 +49,6 @@ def check(code: Code) -> Iterator[Finding]:
             ID,
             "DistributedSampler shuffles by the epoch it is told, and set_epoch() is never called: every epoch has the same order.",
             part.call,
+            deep[0].loops[0],
             severity="watch",
         )

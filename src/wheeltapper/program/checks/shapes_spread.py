@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.lineage import lineage
 from wheeltapper.program.play.ranks import rank
-from wheeltapper.program.play.story import NUMBER_LOSSES
+from wheeltapper.program.play.story import NUMBER_LOSSES, Story
 from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
@@ -50,7 +51,37 @@ def check(code: Code) -> Iterator[Finding]:
             text = "Predictions of shape (n, 1) are compared with targets of shape (n): each with every one."
             yield code.seen(ID, text, loss, last)
             return
+        if last is not None and _squeezed_elsewhere(story, last) and not _has_column(loss.args[1]):
+            text = "Predictions of shape (n, 1) are compared as they are; elsewhere the program drops that axis before it compares."
+            yield code.seen(ID, text, loss, last, loss.args[0], grade="suspected")
+            return
     yield from _sums(code)
+
+
+def _squeezed_elsewhere(story: Story, prediction: Val) -> bool:
+    """Whether another output with one column has its last axis taken off, here or in the evaluation."""
+    return any(
+        call.args
+        and (other := ends_in_one(call.args[0])) is not None
+        and other is not prediction
+        and (call.name == "squeeze" or number(call.args[-1]) == -1)
+        for call in story.named("squeeze", "flatten", "view", "reshape")
+        if call.name != "flatten" or len(call.args) == 1
+    )
+
+
+def _has_column(target: Val) -> bool:
+    """Whether anything on the way of a target gives it an axis of its own for one column, or hides how it was made."""
+    for one in lineage(target):
+        if one.op == "call" and one.name in ("unsqueeze", "view", "reshape", "view_as", "expand_dims", "stack", "expand", "repeat", "cat"):
+            return True
+        if one.op == "item" and len(one.args) > 1:
+            parts = one.args[1].items or [one.args[1]]
+            if any(p.op == "const" and p.data is None for p in parts) or one.args[1].op == "list":
+                return True
+        if one.op in ("net", "phi", "param", "free"):
+            return True
+    return False
 
 
 def _sums(code: Code) -> Iterator[Finding]:

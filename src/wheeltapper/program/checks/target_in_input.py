@@ -101,6 +101,8 @@ def _columns(given: Val, target: Val) -> tuple[str, Val, Val] | None:
                 way[max(0, way.index(one) - 1)],
                 column,
             )
+        if one.op == "item" and len(one.args) > 1 and one.args[0] is not table and one.args[1].op in ("comp", "list"):
+            return None  # chosen columns of some rows of it
         if one.op == "item" and one.args[0] is table:
             listed = one.args[1]
             names = [text_of(i) for i in listed.items] if listed.items else []

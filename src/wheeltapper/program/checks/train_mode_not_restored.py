@@ -25,6 +25,7 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.loop import Event
 from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
@@ -34,6 +35,7 @@ DECIDES = True
 
 
 def check(code: Code) -> Iterator[Finding]:
+    yield from _by_engine(code)
     if code.by_framework or not code.loop.complete:
         return
     reached = {e.node for e in code.loop.of("train", "eval")}
@@ -44,6 +46,8 @@ def check(code: Code) -> Iterator[Finding]:
         if code.loop.inside(loop, "train") or _made_inside(code, loop):
             continue
         evals = [e for e in code.loop.inside(loop, "eval") if e.name in trained]
+        if any(_meant(code, e) for e in code.loop.inside(loop, "eval")):
+            continue
         if evals:
             yield code.finding(
                 ID,
@@ -53,6 +57,29 @@ def check(code: Code) -> Iterator[Finding]:
                 code.loop.backwards[0].node,
             )
             return
+
+
+def _by_engine(code: Code) -> Iterator[Finding]:
+    """A step that an engine runs: the network is set to evaluate and never back."""
+    story = code.story
+    if code.loop.backwards or code.by_framework or not story.complete:
+        return
+    for network in story.trained:
+        evals = [c for c in story.named("eval") if c.args and c.args[0] is network]
+        trains = [c for c in story.named("train") if c.args and c.args[0] is network]
+        backward = [b for b, _ in story.backwards if b.loops]
+        if evals and not trains and backward:
+            text = "The network is set to evaluate and never back to train: after the first evaluation it trains in that mode."
+            yield code.seen(ID, text, backward[0], *story.applications[:1], evals[0])
+            return
+
+
+def _meant(code: Code, event: Event) -> bool:
+    """`model.eval()` in every turn of the batch loop itself, right before the loss: training in that mode is meant."""
+    return any(
+        b.loops == event.loops and b.functions == event.functions and b.guards == event.guards and event.order < b.order
+        for b in code.loop.backwards
+    )
 
 
 def _made_inside(code: Code, loop: ast.AST) -> bool:

@@ -27,7 +27,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.lineage import evaluated_on, key, trained_on
+from wheeltapper.program.play.lineage import evaluated_on, key, lineage, trained_on
+from wheeltapper.program.play.roles import TRAIN, VALIDATION, uses, written
 from wheeltapper.program.play.value import Val
 from wheeltapper.program.reading import Code
 
@@ -36,6 +37,7 @@ CAUSE: str | None = "train-val-leak"
 DECIDES = True
 
 MASKS = re.compile(r"(train|val|valid|test)_?mask|ndata|edge_index")
+HELD_OUT = re.compile(r"test|val|eval|dev|held")
 TRAINERS = ("train_dataset", "eval_dataset")
 
 
@@ -63,6 +65,43 @@ def _known(found: Any) -> bool:
 
 
 def _by_framework(code: Code) -> Iterator[Finding]:
+    yield from list(_by_roles(code))[:1] or _by_arguments(code)
+
+
+def _by_roles(code: Code) -> Iterator[Finding]:
+    every = [u for u in uses(code.story) if _known(key(u.data))]
+    trained = [u for u in every if u.role == TRAIN]
+    for use in trained:
+        if (part := _named_part(use.data)) is not None and _has_train(code, use.data):
+            yield code.seen(ID, f"Training is given the part of the data that is named {part}.", written(use), use.call)
+            return
+    for call in dict.fromkeys(u.call for u in every if u.role == VALIDATION):
+        held = [u for u in every if u.call is call and u.role == VALIDATION]
+        mine = {key(u.data) for u in trained if u.call is call}
+        if mine and all(key(u.data) in mine for u in held):
+            yield code.seen(ID, "What is validated on is the data of the training.", written(held[-1]), call)
+            return
+    learned = {key(u.data) for u in trained if u.call.name != "fit" or len(u.call.args) > 2}
+    for use in every:
+        if use.role not in (TRAIN, VALIDATION) and HELD_OUT.search(use.told) and key(use.data) in learned:
+            yield code.seen(ID, f"What is reported as {use.told} is measured on the data of the training.", use.call, written(use))
+            return
+
+
+def _named_part(data: Val) -> str | None:
+    """`splits["test"]`: the name of a part that is not for training."""
+    for one in lineage(data)[:6]:
+        if one.op == "item" and isinstance(one.data, str):
+            return one.data if one.data.lower() in ("test", "validation", "val", "valid", "dev", "eval") else None
+    return None
+
+
+def _has_train(code: Code, data: Val) -> bool:
+    """Whether the program scores the same part afterwards."""
+    return any(u.role != TRAIN and key(u.data) == key(data) for u in uses(code.story))
+
+
+def _by_arguments(code: Code) -> Iterator[Finding]:
     for call in code.story.calls:
         given = [call.kwargs.get(name) for name in TRAINERS]
         if given[0] is not None and given[1] is not None and _known(key(given[0])) and key(given[0]) == key(given[1]):

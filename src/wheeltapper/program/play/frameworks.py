@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from wheeltapper.program.objects import OPTIMIZERS, SCHEDULERS
 from wheeltapper.program.play.evaluate import Evaluator
 from wheeltapper.program.play.library import Args, Keywords
 from wheeltapper.program.play.scene import Turn
@@ -52,7 +53,10 @@ def play_module(scene: Evaluator, module: Val, args: Args, kwargs: Keywords, nod
     """A LightningModule: its optimizers, its training step with what follows it, its validation step."""
     optimizers = _call(scene, module, "configure_optimizers", (), node)
     made = [v for v in _flat(optimizers) if v.op in ("call", "obj")]
-    module.fields["@optimizers"] = optimizers
+    for kind, names in (("@optimizers", OPTIMIZERS), ("@schedulers", SCHEDULERS)):
+        mine = [v for v in made if v.name in names]
+        if mine:
+            module.fields[kind] = mine[0] if len(mine) == 1 else Val("list", items=mine, node=node)
     by_hand = scene.attribute(module, "automatic_optimization", node)
     automatic = not (by_hand.op == "const" and by_hand.data is False)
     train, val = _loaders(scene, module, args, kwargs, node)
@@ -67,7 +71,9 @@ def play_module(scene: Evaluator, module: Val, args: Args, kwargs: Keywords, nod
         scene.called("backward", (loss,), {}, where, BY_FRAMEWORK)
         for optimizer in made:
             scene.called("step", (optimizer,), {}, where, BY_FRAMEWORK)
+    _call(scene, module, "on_train_batch_end", (result, Val("param", "batch", node=node), Val("index", node=node)), node)
     scene.loops.pop()
+    _call(scene, module, "on_train_epoch_end", (), node)
     for step in ("validation_step", "test_step"):
         if scene.program.method(module.name, step) is None:
             continue
@@ -76,6 +82,8 @@ def play_module(scene: Evaluator, module: Val, args: Args, kwargs: Keywords, nod
         _turned(scene, node, val)
         _call(scene, module, step, (_batch(scene, val, node), Val("index", node=node)), node)
         scene.loops.pop()
+        if step == "validation_step":
+            _call(scene, module, "on_validation_epoch_end", (), node)
         scene.no_grad -= 1
 
 

@@ -10,6 +10,7 @@ from wheeltapper.program.play.slopes import filled_with
 from wheeltapper.program.play.story import RANDOM, Story
 from wheeltapper.program.play.value import MAX_WALK, Val, number
 
+BENDS = {"log", "log1p", "log10", "log2", "sqrt", "tanh", "sigmoid", "exp", "softmax", "normalize", "layer_norm", "power_to_db"}
 WEIGHTS = {"Parameter", "Buffer"}
 
 
@@ -43,6 +44,8 @@ def _content(value: Val) -> list[Val]:
             return list(value.fields.values())
         case "list" | "tuple":
             return list(value.items or ())
+        case "call" if value.name == "setitem" and len(value.args) > 2:
+            return []  # written at a place of its own: a one-hot row, a frame that is filled
         case "call" if value.name in RANDOM:
             return []  # drawn, whatever its size was made of
         case "call" if value.name in WEIGHTS or value.name in ("size", "len"):
@@ -86,7 +89,7 @@ def scaling_of(value: Val) -> Scaling:
                 factors.append((known if one.name == "Mult" else 1 / known, one))
             else:
                 shifts.append((known, one))
-        elif one.op not in ("item", "batch", "call", "phi", "attr", "elem", "list", "tuple", "split"):
+        elif (one.op == "call" and one.name in BENDS) or one.op not in ("item", "batch", "call", "phi", "attr", "elem", "list", "tuple", "split"):
             break
     return Scaling(tuple(factors), tuple(shifts))
 

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from wheeltapper.program.play.configs import loaded
 from wheeltapper.program.play.elements import Elements
+from wheeltapper.program.play.names import loss_name
 from wheeltapper.program.play.value import Val, const, text_of
 
 Args = tuple[Val, ...]
@@ -27,6 +29,7 @@ FUNCTIONAL = {
 WRAPS = {
     "compile", "DistributedDataParallel", "DDP", "DataParallel", "FullyShardedDataParallel", "FSDP", "script", "cast", "fully_shard",
     "prepare_model_for_kbit_training", "convert_sync_batchnorm", "spectral_norm", "weight_norm", "setup_module", "checkpoint_wrapper",
+    "jit", "pmap", "remat",
 }  # fmt: skip
 MOVES = {
     "to", "cuda", "cpu", "float", "double", "half", "bfloat16", "contiguous", "clone", "long", "int", "bool", "type",
@@ -46,6 +49,7 @@ NAMESPACES = {
     "DotMap",
     "create",
 }
+CONFIG_LOADERS = {"safe_load", "full_load", "load", "loads", "unsafe_load"}
 NETWORK_MAKERS = {
     "from_pretrained", "create_model", "get_peft_model", "from_config", "AveragedModel", "LoraModel", "PeftModel", "resnet18", "resnet50",
 }  # fmt: skip
@@ -69,7 +73,8 @@ class Library(Elements):
         if value.name == "from_pretrained":
             return not any(word in value.origin for word in NO_NETWORKS)
         layers = value.origin.startswith("torch.nn.") and value.name[:1].isupper()
-        known = value.name in NETWORK_MAKERS or value.origin.startswith(("torchvision.models", "timm.models"))
+        keras = "keras" in value.origin and (value.name in ("Model", "Sequential") or ".applications" in value.origin)
+        known = keras or value.name in NETWORK_MAKERS or value.origin.startswith(("torchvision.models", "timm.models"))
         return known or (
             layers
             and value.name not in FUNCTIONAL
@@ -86,6 +91,12 @@ class Library(Elements):
             made = special(self, args, kwargs, node)
             if made is not None:
                 return made
+        if name in CONFIG_LOADERS and (made := loaded(self.config, target.origin, node)) is not None:
+            self.called(name, args, kwargs, node, target.origin)
+            return made
+        named = loss_name(name, target.origin) if len(args) > 1 else None
+        if named is not None:
+            return self.called(named[0], (args[1], args[0], *args[2:]) if named[1] else args, kwargs, node, target.origin)
         if name in WRAPS and args and args[0].op != "const":
             self.called(name, args, kwargs, node, target.origin)
             return args[0]
@@ -125,10 +136,12 @@ class Library(Elements):
             pairs = layers[0].args[0].items or []
             layers = [p.items[1] for p in pairs if p.items is not None and len(p.items) == 2]
         value = given
+        self.through += 1
         for layer in layers:
             value = self.apply(layer, (value,), {}, layer.node or node)
+        self.through -= 1
         outer = self.called("Sequential", (sequential, given), {}, node, sequential.origin, op="net")
-        outer.data = value
+        outer.data = value if layers else None  # None: of layers that are not known
         return outer
 
     # -- methods --------------------------------------------------------------------------------
@@ -244,9 +257,21 @@ def _mapped(scene: Library, args: Args, _: Keywords, node: ast.AST) -> Val | Non
     return None
 
 
+def _from_class(scene: Library, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`tyro.cli(Options)`: the options that a class lists, with their defaults, which a command line may change."""
+    wanted = args[0] if args else kwargs.get("config_class")
+    if wanted is None or wanted.op != "class":
+        return None
+    made = scene.apply(wanted, (), {}, node)
+    for name, value in list(made.fields.items()):
+        if value.op == "const":
+            made.fields[name] = replace(value, sure=False)
+    return made
+
+
 SPECIAL: dict[str, Callable[[Library, Args, Keywords, ast.AST], Val | None]] = {
     "next": _next, "vars": _vars, "asdict": _vars, "deepcopy": _deepcopy, "list": _list, "deque": _deque, "train_test_split": _split,
-    "map": _mapped,
+    "map": _mapped, "cli": _from_class,
 }  # fmt: skip
 
 
@@ -314,6 +339,11 @@ def _handed_out(scene: Library, base: Val, args: Args, kwargs: Keywords, node: a
     return base.fields.get("@optimizers") if base.op == "obj" else None
 
 
+def _handed_schedulers(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`self.lr_schedulers()` of a LightningModule: those that configure_optimizers made."""
+    return base.fields.get("@schedulers") if base.op == "obj" else None
+
+
 def _step(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
     for given in (*args, *kwargs.values()):  # a closure: LBFGS, SAM
         if given.op in ("func", "bound"):
@@ -325,7 +355,10 @@ def _map(scene: Library, base: Val, args: Args, kwargs: Keywords, node: ast.AST)
     """`dataset.map(f)`: a dataset of what f makes of each element."""
     if not args or args[0].op not in ("func", "bound"):
         return None
-    made = scene.apply(args[0], (scene.element(base, node),), {}, node)
+    one = scene.element(base, node)
+    func = args[0].data[0] if args[0].op == "func" else args[0].data
+    spread = one.items if one.op == "tuple" and one.items and len(func.params) == len(one.items) > 1 else None
+    made = scene.apply(args[0], tuple(spread or (one,)), {}, node)
     return Val("gen", "map", (made, base), node=node)
 
 
@@ -352,6 +385,6 @@ SPECIAL.update({"spawn": _start, "Process": _start, "run": _start, "launch": _st
 METHODS: dict[str, Callable[[Library, Val, Args, Keywords, ast.AST], Val | None]] = {
     "parse_args": _parse_args, "parse_known_args": _parse_known, "append": _grow, "insert": _grow, "extend": _extend, "get": _get,
     "pop": _get, "update": _update, "prepare": _prepare, "setup": _prepare, "setup_dataloaders": _prepare,
-    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "register_buffer": _buffer, "optimizers": _handed_out, "with_transform": _map,
+    "save_hyperparameters": _hyperparameters, "step": _step, "map": _map, "register_buffer": _buffer, "optimizers": _handed_out, "lr_schedulers": _handed_schedulers, "with_transform": _map,
     "apply": _to_modules,
 }  # fmt: skip

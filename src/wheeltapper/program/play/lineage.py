@@ -67,6 +67,8 @@ def _before(value: Val) -> Val | None:
         case "call" if value.args and value.name not in ("load", "read_csv", "load_dataset"):
             if value.name in REORDERS | {"choice"} and len(value.args) > 1 and value.args[0].name in GENERATORS:
                 return value.args[1]
+            if value.name == "where" and len(value.args) > 2:
+                return value.args[1]
             scaled = value.name in SCALES and len(value.args) > 1 and value.args[0].op in ("call", "obj", "attr")
             return value.args[1] if scaled else value.args[0] if value.args[0].op not in ("lib", "const") else None
     return None
@@ -77,7 +79,8 @@ def key(value: Val | None, depth: int = 0) -> Any:
     if value is None or depth > 14:
         return id(value)
     if value.op == "const":
-        return ("const", value.data)
+        unset = value.data is None and value.node is not None  # an option that only the command line knows
+        return ("const", id(value.node)) if unset else ("const", value.data)
     if value.op == "obj":
         given = value.fields.get("@args")
         if _draws(value):
@@ -171,11 +174,24 @@ def dataset_of(over: Val | None) -> Val | None:
 
 def sources_of(call: Val) -> list[Val]:
     """The data that a network is applied to: the dataset of the innermost loop over one, else the parts of arrays its inputs are."""
+    other = False  # a loop over data lies around, but what is looked at comes from elsewhere
+    inside = False  # of a loop over numbers, which pick their rows from something else
     for turn in reversed(call.loops):
         found = dataset_of(turn.over)
-        if found is not None and found.op not in ("list", "tuple", "const"):
+        known = found is not None and found.op not in ("list", "tuple", "const")
+        if found is not None and known and (not inside or _gives(turn.over, found, call)):
             return [found]
-    return [s for a in call.args[1:2] if (s := part_of(a)) is not None]
+        other = other or known
+        inside = inside or turn.over is not None
+    parts = [s for a in call.args[1:2] if (s := part_of(a)) is not None]
+    return parts or ([Val("free", args=call.args[1:2], node=call.node)] if other else [])
+
+
+def _gives(over: Val | None, dataset: Val, call: Val) -> bool:
+    """Whether what a network is applied to is an element of what an outer loop goes over."""
+    marks = {id(dataset), id(over), id(dataset.fields.get("@elem")), *(id(a) for a in dataset.args if dataset.op == "gen")}
+    given = list(made_of(*call.args[1:], *call.kwargs.values(), deep=False))
+    return any(id(v) in marks or (v.op == "batch" and v.data is over) for v in given)
 
 
 def part_of(value: Val) -> Val | None:

@@ -9,6 +9,7 @@ from wheeltapper.program.play.evaluate import Evaluator
 from wheeltapper.program.play.frameworks import play_module, played_by_framework
 from wheeltapper.program.play.library import Args, Keywords
 from wheeltapper.program.play.scene import MAX_ENTERED, Env, Frame, Guard, Turn
+from wheeltapper.program.play.trainers import applied_model, decorated, play_engine, play_gradient, play_train_step
 from wheeltapper.program.play.value import Val, const, number, phi, text_of
 from wheeltapper.program.program import Class, Func
 from wheeltapper.program.scripts import Script, children
@@ -34,8 +35,21 @@ UNROLLED = 6  # elements of a written list that a loop is played for, one by one
 class Player(Evaluator):
     def method_call(self, base: Val, name: str, args: Args, kwargs: Keywords, node: ast.AST) -> Val:
         made = super().method_call(base, name, args, kwargs, node)
-        played_by_framework(self, base, name, args, kwargs, node)
+        if name == "run" and base.op == "call" and "ignite" in base.origin:
+            play_engine(self, base, kwargs.get("data") or (args[0] if args else None), node)
+        elif name == "fit" and base.op == "obj" and self.program.method(base.name, "train_step"):
+            play_train_step(self, base, args, kwargs, node)
+        else:
+            played_by_framework(self, base, name, args, kwargs, node)
         return made
+
+    def applied(self, thing: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val:
+        made = None
+        if thing.op == "call" and thing.name in ("value_and_grad", "grad"):
+            made = play_gradient(self, thing, args, kwargs, node)
+        elif thing.op == "call" and thing.name in ("Model", "Functional"):
+            made = applied_model(self, thing, args, kwargs, node)
+        return made if made is not None else super().applied(thing, args, kwargs, node)
 
     def play(self) -> None:
         entry = self.program.entry
@@ -46,6 +60,7 @@ class Player(Evaluator):
     def _play_uncalled(self, entry: Script) -> None:
         """Nothing trains from the top: a command of an app, or a library whose functions others call."""
         env = self.modules[entry.name]
+        self.uncalled = not _has_main(entry)
         for value in list(env.names.values()):
             if value.op == "func" and value.data[0].scope not in self.entered and value.node is not None:
                 self.enter(value.data[0], (), {}, value.node, None, env)
@@ -223,6 +238,7 @@ class Player(Evaluator):
 
     def do_FunctionDef(self, node: ast.FunctionDef, env: Env) -> None:
         env.bind(node.name, self.function_value(node, env))
+        decorated(self, node, env)
 
     do_AsyncFunctionDef = do_FunctionDef
 
@@ -261,8 +277,9 @@ class Player(Evaluator):
         read = ast.copy_location(_loaded(node.target), node.target)
         before = self.evaluate(read, env)
         value = Val(
-            "bin", type(node.op).__name__, (before, self.evaluate(node.value, env)), node=node, no_grad=self.no_grad > 0
-        )
+            "bin", type(node.op).__name__, (before, self.evaluate(node.value, env)), node=node, no_grad=self.no_grad > 0,
+            guards=tuple(self.guards),
+        )  # fmt: skip
         if before.items is not None and isinstance(node.op, ast.Add):
             more = value.args[1].items or []
             before.items.extend(more[: max(0, 64 - len(before.items))])
@@ -326,7 +343,7 @@ class Player(Evaluator):
 
     def do_If(self, node: ast.If, env: Env) -> bool:
         test = self.evaluate(node.test, env)
-        known = self.truth(test)
+        known = self.truth(test) if not (self.loops and self._flips(node.test)) else None
         if known is not None:
             return self.block(node.body if known else node.orelse, env)
         before = dict(env.names)
@@ -339,6 +356,14 @@ class Player(Evaluator):
             return True
         env.names = other if ended else one if other_ended else _merged(one, other, node)
         return False
+
+    def _flips(self, test: ast.expr) -> bool:
+        """`if self.ready:` in a loop, where the program sets the field to True and to False: known at the first turn only."""
+        inner = test.operand if isinstance(test, ast.UnaryOp) else test
+        if not isinstance(inner, ast.Attribute):
+            return False
+        written = self.program.writes.get(("f", inner.attr), [])
+        return len({w.value for w in written if isinstance(w, ast.Constant) and isinstance(w.value, bool)}) > 1
 
     def _guarded(self, guard: Guard, body: list[ast.stmt], env: Env) -> bool:
         self.guards.append(guard)
@@ -413,6 +438,14 @@ class Player(Evaluator):
             before = dict(env.names)
             self._guarded(Guard(test, True, node, len(self.loops)), case.body, env)
             env.names = _merged(before, env.names, node)
+
+
+def _has_main(script: Script) -> bool:
+    """Whether a script is started: it has a main part, or calls something of its own for its effect."""
+    body = script.tree.body
+    return any(isinstance(n, ast.If) and "__name__" in ast.unparse(n.test) for n in body) or any(
+        isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Name) for n in body
+    )
 
 
 def _merged(one: dict[str, Val], other: dict[str, Val], node: ast.AST) -> dict[str, Val]:

@@ -151,6 +151,11 @@ def _reduced(value: Val, depth: int) -> Rank | None:
 
 def _of_call(value: Val, depth: int) -> Rank | None:
     name, args = value.name, value.args
+    if name in ("float", "int", "len", "round") and value.origin.startswith("builtins."):
+        return Rank(None, 0)
+    if name in ("array", "tensor", "asarray", "as_tensor", "FloatTensor") and args and args[0].op == "comp":
+        inner = rank(args[0].args[0], depth)
+        return inner.more(1) if inner is not None and inner.base is None else None
     if name in REDUCES and args:
         return _reduced(value, depth)
     if name in ("squeeze", "unsqueeze") and len(args) == 2:

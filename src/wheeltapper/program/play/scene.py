@@ -80,6 +80,11 @@ class Turn:
     no_grad: bool
 
 
+def _is_made(value: Val) -> bool:
+    """Made by calling a class of a library: never None."""
+    return value.op == "call" and value.name[:1].isupper()
+
+
 class Scene:
     """State and the questions about it; the classes built on this play expressions, calls and statements."""
 
@@ -89,13 +94,17 @@ class Scene:
         self.config = config
         self.calls: list[Val] = []
         self.dicts: list[Val] = []
+        self.quotients: list[Val] = []
         self.subtractions: list[Val] = []  # without gradients: what samplers do
         self.loops: list[Turn] = []
         self.guards: list[Guard] = []
         self.frames: list[Frame] = [Frame(None)]
         self.no_grad = 0
+        self.gradients = 0  # functions that gradients are taken of (jax), and that are being played
+        self.through = 0  # sequences of layers that are being applied
         self.left = MAX_EVALUATED
         self.complete = True
+        self.uncalled = False  # nothing is trained from the top: what others call was played, one piece after the other
         self.trusting = False  # defaults of options count as given
         self.entered: set[str] = set()
         self.modules: dict[str, Env] = {}
@@ -113,7 +122,7 @@ class Scene:
         value.guards = tuple(self.guards)
         value.no_grad = self.no_grad > 0
         value.order = len(self.calls)
-        value.inside = tuple(f.func.name for f in self.frames if f.func is not None)
+        value.inside = (*(f.func.name for f in self.frames if f.func is not None), *("forward",) * (self.through > 0))
         value.sites = tuple(f.site for f in self.frames if f.site is not None)
         self.calls.append(value)
         return value
@@ -174,7 +183,7 @@ class Scene:
             known = {
                 c.op == "const" and c.data is None
                 for c in choices(a)
-                if c.sure and c.op in ("const", "obj", "func", "net", "list")
+                if c.sure and (c.op in ("const", "obj", "func", "net", "list") or _is_made(c))
             }
             if len(known) == 1 and len(choices(a)) == 1:
                 return known.pop() == (value.name == "Is")

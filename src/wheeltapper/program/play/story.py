@@ -59,6 +59,10 @@ class Story:
     def complete(self) -> bool:
         return self.player.complete
 
+    @property
+    def uncalled(self) -> bool:
+        return self.player.uncalled
+
     def named(self, *names: str) -> list[Val]:
         return [c for name in names for c in self._by_name.get(name, [])]
 
@@ -197,7 +201,12 @@ class Story:
 
     @cached_property
     def trained(self) -> list[Val]:
-        return list({id(n): n for o in self.optimizers for n in self.moved_by(o)}.values())
+        return list({id(n): n for o in self.optimizers if not self._is_idle(o) for n in self.moved_by(o)}.values())
+
+    def _is_idle(self, optimizer: Val) -> bool:
+        """One that a class makes for each of its objects, of which this one never steps and another does: a target network."""
+        twins = [o for o in self.optimizers if o is not optimizer and o.node is optimizer.node]
+        return any(self.steps_of(o) for o in twins) and not self.steps_of(optimizer)
 
     def is_network(self, value: Val) -> bool:
         return self.player.is_network(value)
@@ -230,8 +239,13 @@ class Story:
         """Applications of a trained network, with gradients off, to what a training loop does not use for its loss."""
         used = {v.order for loss in self.losses for v in made_of(loss) if v.op == "net"}
         return [
-            c for c in self.applications if c.no_grad and c.order not in used and self.is_trained(c.args[0]) and c.loops
+            c for c in self.applications if c.no_grad and c.order not in used and self._comes_of_training(c.args[0]) and c.loops
         ]
+
+    def _comes_of_training(self, network: Val) -> bool:
+        """A trained network, or a copy of one: its average, what it was at its best."""
+        copied = network.fields.get("@copy")
+        return self.is_trained(network) or (copied is not None and self.is_trained(copied))
 
     @cached_property
     def scored(self) -> set[int]:
@@ -270,7 +284,7 @@ class Story:
     def is_trained(self, network: Val) -> bool:
         """Whether an optimizer moves this network, a part of it, or one that it is a part of."""
         if id(network) not in self._trained:
-            mine = {id(p) for n in self.trained for p in self.parts_of(n)}
+            mine = {id(p) for n in self.trained for one in _chain(n) for p in self.parts_of(one)}
             self._trained[id(network)] = id(network) in mine or any(id(p) in mine for p in self.parts_of(network))
         return self._trained[id(network)]
 
@@ -332,7 +346,7 @@ def _holders(value: Val, depth: int = 0) -> list[Val]:
     if depth > 8:
         return []
     if value.op == "call" and value.name in ("parameters", "named_parameters") and value.args:
-        return list(_spread(value.args[0]))
+        return [_owner(one) for one in _spread(value.args[0])]
     inner = [*(value.items or []), *value.args]
     if value.op == "dict":
         inner += [v for k, v in value.fields.items() if k == "params"]
@@ -342,9 +356,29 @@ def _holders(value: Val, depth: int = 0) -> list[Val]:
         in ("list", "filter", "chain", "sum", "tuple", "extend", "sorted", "set", "values", "items", "iter")
     ):
         return list({id(h): h for v in inner for h in _holders(v, depth + 1)}.values())
+    if value.op == "attr" and value.name in ("weight", "bias") and value.args:
+        return [value.args[0]]
     if value.op in ("attr", "obj", "call") and depth == 0:
         return [value]
     return []
+
+
+def _chain(network: Val) -> list[Val]:
+    """A network with those it is a named part of: `model.head`, model."""
+    out = [network]
+    while out[-1].op in ("attr", "item") and out[-1].args and len(out) < 8:
+        out.append(out[-1].args[0])
+    return out
+
+
+def _owner(value: Val) -> Val:
+    """The network that one of its modules, found by going over them, belongs to."""
+    for _ in range(4):
+        if value.op not in ("elem", "item") or not value.args or value.args[0].op not in ("call", "elem"):
+            return value
+        above = value.args[0]
+        value = above.args[0] if above.name in ("modules", "named_modules", "children") and above.args else above
+    return value
 
 
 def _terms(value: Val, sign: int, factor: float, depth: int) -> Iterator[Term]:
@@ -396,9 +430,33 @@ def _product(value: Val, sign: int, factor: float, depth: int) -> Iterator[Term]
         yield Term(sign, factor, value)  # a ratio of two things the network makes
     elif value.name == "Div":
         yield from _terms(a, sign, factor, depth)
+    elif (weighed := _with_weight(a, b)) is not None:
+        yield from _terms(weighed[0], sign, factor * weighed[1], depth)
     else:
         signs = [_leading_sign(v) for v in (a, b)]
         yield Term(sign * signs[0] * signs[1], factor, value)
+
+
+def _with_weight(a: Val, b: Val) -> tuple[Val, float] | None:
+    """`weight * min(1, step / warm) * term`: the term, and the largest that its weight becomes."""
+    for weight, term in ((a, b), (b, a)):
+        known = _largest(weight)
+        if known is not None and known > 0 and not any(v.op == "net" for v in made_of(weight)):
+            return term, known
+    return None
+
+
+def _largest(value: Val) -> float | None:
+    """The bound of a weight that grows up to a number: products of numbers and of `min(number, ...)`."""
+    known = number(value)
+    if known is not None:
+        return known
+    if value.op == "bin" and value.name == "Mult":
+        a, b = (_largest(x) for x in value.args)
+        return a * b if a is not None and b is not None and a > 0 and b > 0 else None
+    if value.op == "call" and value.name in ("min", "minimum"):
+        return min((x for x in map(number, value.args) if x is not None), default=None)
+    return None
 
 
 def _leading_sign(value: Val) -> int:

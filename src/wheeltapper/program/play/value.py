@@ -184,7 +184,9 @@ def is_made_of(value: Val | None, what: Callable[[Val], bool], stop: Callable[[V
 def breaks_graph(value: Val) -> bool:
     """Whether no gradient goes through this value to what it is made of."""
     if value.op == "attr":
-        return value.name == "data"
+        return value.name in ("data", "shape", "ndim", "device", "dtype")
+    if value.op == "call" and value.name == "sample":
+        return bool(value.args) and "distributions" in value.args[0].origin
     return value.op in ("call", "net") and (value.no_grad or value.name in GRAPH_ENDS)
 
 
@@ -201,4 +203,20 @@ GRAPH_ENDS = {
     "randint",
     "round",
     "sign",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "empty_like",
+    "rand_like",
+    "randn_like",
+    "size",
+    "len",
+    "one_hot",
+    "argmin",
+    "argsort",
+    "bincount",
+    "floor",
+    "ceil",
+    "nonzero",
+    "numel",
 }

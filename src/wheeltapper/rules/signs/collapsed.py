@@ -43,7 +43,6 @@ from wheeltapper.study.statistics import badness, block_medians, fall_from_best,
 
 ID = "collapsed"
 LIVE = True
-DECIDES = True
 LOST = 0.70
 LOST_RETURN = 0.85
 ROWS, WORSE = 100, 0.75
