@@ -41,6 +41,8 @@ MAKERS = {
     "DataLoader", "Subset", "TensorDataset", "ConcatDataset", "iter", "default_rng", "RandomState", "Generator", "tensor", "as_tensor",
     "from_numpy", "array", "asarray", "stack", "concatenate", "cat",
 }  # fmt: skip
+ANEW = {"iter", "default_rng", "RandomState", "Generator"}  # made again later: that one is used
+DATASETS = {"Subset", "TensorDataset", "ConcatDataset"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +155,11 @@ def _tells(body: Body, node: ast.Assign, name: str, value: ast.expr) -> list[ast
     if not _computes(body.code, value):
         return None
     calls = {callee(n) for n in ast.walk(value) if isinstance(n, ast.Call)}
-    if calls & STATES and "load_state_dict" not in body.code.program.calls.keys() - calls:
-        return []
-    if calls & STATES or _is_output(body, value) or _is_mask(name, value, calls):
+    kept = calls & {"clone", "deepcopy", "copy"} and calls & {"parameters", "named_parameters", "state_dict"}
+    if kept or calls & STATES or _is_output(body, value) or _is_mask(name, value, calls):
         return _sources(body, node, value)
     made = _sources(body, node, value) if _is_form(body.code, value) else []
-    return made or _twins(body, node, value) or None
+    return made or _beside(body, node, name, value) or _twins(body, node, value) or None
 
 
 def _tells_of_several(body: Body, node: ast.Assign, name: str, value: ast.expr) -> list[ast.AST] | None:
@@ -181,7 +182,21 @@ def _tells_of_several(body: Body, node: ast.Assign, name: str, value: ast.expr) 
 def _is_shown(value: ast.expr) -> bool:
     nodes = list(ast.walk(value))
     odd = any(isinstance(n, ast.JoinedStr | ast.Await | ast.Yield | ast.Lambda) for n in nodes)
-    return odd or bool({callee(n) for n in nodes if isinstance(n, ast.Call)} & SHOWN)
+    return odd or any(callee(c) in SHOWN for c in _outer_calls(value))
+
+
+def _outer_calls(value: ast.expr) -> Iterator[ast.Call]:
+    """The calls that a value is the result of, through methods and arithmetic; not those of their arguments."""
+    if isinstance(value, ast.Call):
+        yield value
+        if isinstance(value.func, ast.Attribute):
+            yield from _outer_calls(value.func.value)
+    elif isinstance(value, ast.BinOp):
+        yield from (*_outer_calls(value.left), *_outer_calls(value.right))
+    elif isinstance(value, ast.UnaryOp):
+        yield from _outer_calls(value.operand)
+    elif isinstance(value, ast.Subscript | ast.Attribute):
+        yield from _outer_calls(value.value)
 
 
 def _is_output(body: Body, value: ast.expr) -> bool:
@@ -240,20 +255,27 @@ def _is_whole(code: Code, read: ast.Name) -> bool:
     return not (isinstance(up, ast.Call) and (up.func is read or callee(up) in ("len", "print", "isinstance")))
 
 
+def _beside(body: Body, node: ast.Assign, name: str, value: ast.expr) -> list[ast.AST]:
+    """`train, val = f(a), f(b)` of which only one is read."""
+    pairs = list(_set_by(node.targets[0], node.value))
+    like = [n for n, v, whole in pairs if whole and n != name and isinstance(v, ast.Call) and isinstance(value, ast.Call) and callee(v) == callee(value)]
+    return [r for n in like for r in body.later(n, node)[:3]]
+
+
 def _twins(body: Body, node: ast.Assign, value: ast.expr) -> list[ast.AST]:
     """Values that the same maker made beside it, and that are used more than once: one of the uses may be its."""
     if not isinstance(value, ast.Call) or callee(value) not in MAKERS:
         return []
-    again = [n for n in body.nodes if isinstance(n, ast.Call) and n is not value and callee(n) == callee(value) and ast.dump(n) == ast.dump(value)]
-    if again:
-        return list(again)
+    again = [n for n in body.nodes if isinstance(n, ast.Call) and n is not value and callee(n) == callee(value) and n.lineno > node.lineno]
+    if callee(value) in ANEW and again:
+        return list(again[:2])
     out: list[ast.AST] = []
     for other in body.assigns:
         for name, made, whole in _set_by(other.targets[0], other.value):
             same = whole and isinstance(made, ast.Call) and made is not value and callee(made) == callee(value)
             reads = body.reads.get(name, [])
-            if same and abs(other.lineno - node.lineno) <= 6 and len(reads) > 1:
-                out += reads[1:3]
+            if same and abs(other.lineno - node.lineno) <= 6 and len(reads) > (callee(value) not in DATASETS):
+                out += reads[-2:]
     return out
 
 
