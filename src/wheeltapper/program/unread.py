@@ -34,12 +34,14 @@ def unread_names(code: Code, *, pairs: bool = False) -> Iterator[tuple[str, ast.
 
 
 def is_commented_out(code: Code, name: str, node: ast.AST) -> bool:
-    """Whether a comment near by still uses the name: it was taken out on purpose."""
+    """Whether code that was made a comment still uses the name: it was taken out on purpose."""
     func = code.program.func_of.get(node)
     first = func.node.lineno if func is not None else 1
     last = (func.node.end_lineno or first) if func is not None else len(code.program.script_of[node].lines)
     lines = code.program.script_of[node].lines[first - 1 : last]
-    return any(re.search(rf"#.*\b{re.escape(name)}\b", line) for line in lines)
+    word = re.escape(name)
+    as_code = re.compile(rf"#.*([-+*/=(,]\s*{word}\b|\b{word}\s*[-+*/=(),.\[])")
+    return any(as_code.search(line) for line in lines)
 
 
 def _names(target: ast.expr, pairs: bool) -> list[str]:

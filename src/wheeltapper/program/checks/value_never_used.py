@@ -1,9 +1,11 @@
-"""Something is computed for the training and never used.
+"""Something is worked out and never used.
 
 What it sees
 ------------
-A value that a function of the training computes, gives a name, and never reads again: a mask that no call gets, the
-second half of a batch, the teacher's answer, the weights that were to be put back, the loop's position in the data.
+A mask, the answer of a network, another form of a batch (normalised, detached, shuffled), a state that was to be put
+back, a loader or a generator that is made and that nothing reads, while what it was made of, or its twin, is used; the
+position of a loop over the data, or one of two sets of parameters, that the loop leaves aside; a helper that freezes
+or detaches and is never called.
 
 Why it matters
 --------------
@@ -12,107 +14,42 @@ another thing than it says.
 
 How it decides
 --------------
-The name is set by arithmetic or by a call without effects, in a function that the training enters, and nothing reads
-it afterwards. Of several values that one call returns, only those count whose neighbours are marked as unused with
-an underscore, halves of one tensor, and pairs of which neither is read. A loop `range(first, end, step)` whose
-position is not read goes over the same data again and again. An element of a `zip` that its loop leaves aside, a layer
-that no method applies and a helper that freezes, detaches or restores and is never called count as well.
+The name is set in a function that the training enters, by an expression that does nothing but compute, and is read
+nowhere in it. Only what has a like in whose place it could stand counts, and only if no comment still names it.
 
 When it is wrong
 ----------------
-If the value was left behind by an edit and is not missed.
+If the line is left over from an earlier version.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from itertools import chain
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.dead import Dead, computes, dead_values
-from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
-from wheeltapper.program.unused import unused_elements, unused_helpers, unused_layers, unused_values
+from wheeltapper.program.unused import bodies_of, idle_elements, idle_positions, unused_helpers, unused_values
 
 ID = "value-never-used"
 CAUSE: str | None = None
 DECIDES = True
 
-HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split"}
-SHOWN = {  # numbers for people and for the machine, not for the training
-    "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
-    "getenv", "int", "float", "arange", "linspace", "prod", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
-}  # fmt: skip
-
 
 def check(code: Code) -> Iterator[Finding]:
-    if code.by_framework:
+    if code.by_framework or not code.story.losses:
         return
-    for loop in _idle_ranges(code):
-        text = f"`{ast.unparse(loop.target)}` goes through the data and nothing reads it: every turn takes the same part."
-        yield code.finding(ID, text, loop, *loop.body[:1])
-        return
-    dead = list(dead_values(code)) if code.story.losses else []
-    for one in dead:
-        if _counts(code, one, dead):
-            text = f"`{one.name}` is computed and never used."
-            others = [d.node for d in dead if d.scope is one.scope and d is not one]
-            yield code.finding(
-                ID, text, one.node, *one.beside[:4], *others[:2], grade="suspected", severity="watch"
-            )
+    bodies = list(bodies_of(code))
+    for body in bodies:
+        for one in idle_positions(body):
+            text = f"`{one.name}` goes through the data and nothing reads it: every turn takes the same part."
+            yield code.finding(ID, text, one.node, *one.instead)
             return
-    yield from _left_aside(code)
-
-
-def _left_aside(code: Code) -> Iterator[Finding]:
-    """What else is made for nothing: splits and samplers, an element of a zip, a layer that no method applies, a helper."""
-    for one in chain(unused_values(code), unused_elements(code), unused_layers(code)):
-        text = f"`{one.name}` is worked out and never used."
-        yield code.finding(ID, text, one.node, *one.ends[:3], severity="watch", grade="suspected")
-        return
+    for body in bodies:
+        for one in (*unused_values(body), *idle_elements(body)):
+            text = f"`{one.name}` is worked out and never used."
+            yield code.finding(ID, text, one.node, *one.instead[:4], severity="watch", grade="suspected")
+            return
     for one in unused_helpers(code):
         text = f"{one.name}() acts on what is trained and is never called."
         yield code.finding(ID, text, one.node, severity="watch", grade="suspected")
         return
-
-
-def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
-    calls = {callee(n) for n in ast.walk(one.value) if isinstance(n, ast.Call)}
-    if calls & SHOWN or any(isinstance(n, ast.JoinedStr | ast.Await | ast.Yield) for n in ast.walk(one.value)):
-        return False
-    if one.whole:
-        return computes(code, one.value)
-    if not isinstance(one.value, ast.Call):
-        return False
-    if callee(one.value) in HALVES and "random" not in ast.unparse(one.value.func):
-        return True
-    applied = any(c.op == "net" and c.node is one.value for c in code.story.calls)
-    ours = (applied or bool(code.program.targets(one.value)[0])) and callee(one.value) not in ("step", "reset")
-    return ours and (one.marked or _whole_pair(one, dead))
-
-
-def _whole_pair(one: Dead, dead: list[Dead]) -> bool:
-    """`first, (x, y) = f()` of which neither x nor y is read."""
-    unread = {d.name for d in dead if d.node is one.node}
-    target = one.node.targets[0]
-    for part in target.elts if isinstance(target, ast.Tuple) else ():
-        names = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
-        if isinstance(part, ast.Tuple) and one.name in names and names <= unread:
-            return True
-    return False
-
-
-def _idle_ranges(code: Code) -> Iterator[ast.For]:
-    entered = code.story.player.entered
-    for node in code.program.live_by_type.get(ast.For, []):
-        assert isinstance(node, ast.For)
-        func = code.program.func_of.get(node)
-        steps = isinstance(node.iter, ast.Call) and callee(node.iter) == "range" and len(node.iter.args) == 3
-        if not steps or not isinstance(node.target, ast.Name) or (func is not None and func.scope not in entered):
-            continue
-        scope = func.node if func is not None else code.program.entry.tree
-        read = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        stride = node.iter.args[2] if isinstance(node.iter, ast.Call) else None
-        if node.target.id not in read and not isinstance(stride, ast.Constant | ast.UnaryOp):
-            yield node
