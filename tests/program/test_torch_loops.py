@@ -122,6 +122,30 @@ for epoch in range(10):
     print(recall())
 """
 )
+RANKS = PLAIN.replace("net = Net()", "net = nn.parallel.DistributedDataParallel(Net())")
+SIZES = (
+    HEAD
+    + """
+train_x, train_y = torch.from_numpy(np.load("train_x.npy")), torch.from_numpy(np.load("train_y.npy"))
+test_x, test_y = torch.from_numpy(np.load("test_x.npy")), torch.from_numpy(np.load("test_y.npy"))
+net = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+RATE = 0.1
+sgd = torch.optim.SGD(net.parameters(), lr=RATE)
+for epoch in range(20):
+    for rows in torch.randperm(len(train_x)).split(100):
+        loss = F.cross_entropy(net(train_x[rows].float() / 255), train_y[rows])
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    right = 0
+    with torch.no_grad():
+        for i in range(0, len(test_x), 500):
+            right += (net(test_x[i:i + 500].float() / 255).argmax(1) == test_y[i:i + 500]).sum().item()
+    print(epoch, right / len(test_x))
+    for group in sgd.param_groups:
+        group["lr"] *= 0.9
+"""
+)
 RESUMED = (
     PLAIN.replace("lowest, best =", 'start = 0\nif RESUME:\n    state = torch.load("last.pt")\n    net.load_state_dict(state["net"])\n    optimizer.load_state_dict(state["optimizer"])\n    scheduler.load_state_dict(state["scheduler"])\n    start = state["epoch"] + 1\nlowest, best =', 1)
     .replace("for epoch in range(EPOCHS):", "for epoch in range(start, EPOCHS):")
@@ -139,6 +163,9 @@ CASES = {
     "mask-hides-the-words": (WORDS, "ids == PAD", "ids != PAD"),
     "softmax-wrong-axis": (WORDS, "dim=1)", "dim=0)"),
     "neighbour-is-itself": (SEARCH, "        near.fill_diagonal_(-2)\n", ""),
+    "ranks-apart": (RANKS, "loss = F.cross_entropy(net(x), y)", "loss = F.cross_entropy(net.module(x), y)"),
+    "input-of-another-size": (SIZES, "test_x[i:i + 500].float() / 255", "test_x[i:i + 500].float()"),
+    "setting-changed-too-late": (SIZES, '    for group in sgd.param_groups:\n        group["lr"] *= 0.9', "    RATE *= 0.9"),
     "resume-leaves-state": (RESUMED, '    scheduler.load_state_dict(state["scheduler"])\n', ""),
 }
 

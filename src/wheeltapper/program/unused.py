@@ -18,7 +18,7 @@ from wheeltapper.program.vocabulary import CONFIG_NAMES
 READS_ALL = {"locals", "vars", "globals", "exec", "eval"}  # any name may be read by these
 LIBRARIES = ("torch.", "numpy.", "math.", "scipy.", "torchvision.", "sklearn.model_selection.", "itertools.")
 ACTS = re.compile(r"seed|^set_|^init|save|load|backends|deterministic|cuda|distributed|register|threads|hook|print|subplots|figure")
-MAKES = set(KINDS) | {"Subset", "TensorDataset", "ConcatDataset", "deepcopy", "list", "sorted", "Random", "default_rng", "Generator", "RandomState"}
+MAKES = {name for name, kind in KINDS.items() if kind != "sampler"} | {"Subset", "TensorDataset", "ConcatDataset", "deepcopy", "list", "sorted", "Random", "default_rng", "Generator", "RandomState"}
 METHODS = CARRIES | GRAPH_ENDS | RISING | MOVES | {
     "masked_fill", "chunk", "split", "unbind", "gather", "index_select", "ne", "eq", "lt", "gt", "bool", "int", "long", "state_dict",
     "copy", "parameters", "named_parameters", "std", "var", "norm", "normalize", "cumsum", "argsort", "triu", "tril", "logical_not", "abs",
@@ -95,7 +95,7 @@ def unused_layers(code: Code) -> Iterator[Unused]:
     texts = {n.value for s in code.program.scripts for n in ast.walk(s.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     made = {v.name for v in code.story.calls if v.origin == "?" + v.name}
     for cls in code.program.classes.values():
-        if cls.name not in made or not set(cls.bases) <= PLAIN_BASES or _iterates_itself(cls):
+        if cls.name not in made or not {"forward", "__getitem__", "__iter__"} & set(cls.methods) or not set(cls.bases) <= PLAIN_BASES or _iterates_itself(cls):
             continue
         for node in ast.walk(cls.node):
             match node:
@@ -126,7 +126,8 @@ def unused_helpers(code: Code) -> Iterator[Unused]:
                 continue
             owner = code.program.classes.get(func.owner or "")
             hooked = owner is not None and not set(owner.bases) <= PLAIN_BASES
-            if name in ("forward", "main") or hooked or not ACTS_ON_TRAINING.search(ast.unparse(func.node)):
+            elsewhere = owner is None and func.script is not code.program.entry  # a collection of helpers serves other programs too
+            if name in ("forward", "main") or hooked or elsewhere or not ACTS_ON_TRAINING.search(ast.unparse(func.node)):
                 continue
             yield Unused(name, func.node)
 

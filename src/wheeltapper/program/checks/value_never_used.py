@@ -43,6 +43,7 @@ HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array
 SHOWN = {  # numbers for people and for the machine, not for the training
     "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
     "getenv", "int", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
+    "getLogger", "get_logger", "SummaryWriter",
 }  # fmt: skip
 
 
@@ -62,7 +63,8 @@ def check(code: Code) -> Iterator[Finding]:
                 ID, text, one.node, *one.beside[:4], *others[:2], grade="suspected", severity="watch"
             )
             return
-    yield from _left_aside(code)
+    if code.story.losses:
+        yield from _left_aside(code)
 
 
 def _left_aside(code: Code) -> Iterator[Finding]:
