@@ -113,9 +113,12 @@ def _picks(code: Code) -> bool:
 
 
 def settled(code: Code, layer: Val) -> bool:
-    """Loaded, frozen or switched off, itself or in a network that holds it."""
+    """Loaded, frozen or switched off, itself or in a network that holds it. Weights that are put back after training do not count."""
     story = code.story
+    last = max((b.order for b, _ in story.backwards), default=len(story.calls))
     for call in story.calls:
+        if call.name == "load_state_dict" and call.order > last and not call.loops:
+            continue
         for_good = call.name == "eval" and not any(t.args[0] is call.args[0] for t in story.named("train"))
         fixed = call.name in LOADS or for_good or (call.name == "setattr" and call.args[1].data == "requires_grad")
         if fixed and call.args and story.runs(call) and any(one is layer or story.holds(one, layer) for one in _owners(call.args[0])):

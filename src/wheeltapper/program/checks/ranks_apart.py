@@ -110,7 +110,8 @@ def _sampler_unused(code: Code) -> Iterator[Finding]:
     used |= {id(v) for c in story.calls if c.name not in ("set_epoch", "DistributedSampler") for v in c.args}
     for sampler in story.named("DistributedSampler"):
         if id(sampler) not in used and not any(id(v) in used for v in story.calls if any(a is sampler for a in v.args)):
-            beside = [c for c in story.named("DataLoader") if c.arg("dataset", 0) is sampler.args[0]] if sampler.args else []
+            loaders = [c for c in story.named("DataLoader") if not {"sampler", "batch_sampler", "**"} & set(c.kwargs)]
+            beside = [c for c in loaders if "shuffle" in c.kwargs and sampler.args and c.arg("dataset", 0) is sampler.args[0]]
             if beside:
                 text = "No loader gets this sampler: every process goes through all of the data."
                 yield code.seen(ID, text, sampler, *beside[:1])

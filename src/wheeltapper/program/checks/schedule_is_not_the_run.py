@@ -41,6 +41,7 @@ LENGTHS = {
     "get_polynomial_decay_schedule_with_warmup": ("num_training_steps", 2), "warmup_cosine_decay_schedule": ("decay_steps", 3),
     "cosine_decay_schedule": ("decay_steps", 1), "linear_onecycle_schedule": ("transition_steps", 0), "cosine_onecycle_schedule": ("transition_steps", 0),
     "CosineDecay": ("decay_steps", 1), "PolynomialDecay": ("decay_steps", 1), "OneCycleLR": ("total_steps", 2),
+    "CosineAnnealingLR": ("T_max", 1),
 }  # fmt: skip
 SHORT, LONG = 0.6, 1.7
 
@@ -63,7 +64,8 @@ def check(code: Code) -> Iterator[Finding]:
         if length is None:
             continue
         found = _ratio(story, call, length)
-        if found is not None and not SHORT <= found <= LONG:
+        short, long = (SHORT / 3, float("inf")) if call.name == "CosineAnnealingLR" else (SHORT, LONG)
+        if found is not None and not short <= found <= long:
             told = "is over after {:.0%} of the run" if found < 1 else "is laid out for {:.1f} times the run"
             yield code.seen(ID, f"{call.name} {told.format(found)}.", length, call, numbers={"share": found})
             return
@@ -87,7 +89,8 @@ def _runs(story: Story, schedule: Val) -> Iterator[Product]:
                 yield product(steps)
     around = [c for c in story.named("SequentialLR") if schedule.name == "CosineAnnealingLR" and any(v is schedule for v in made_of(*c.args[1:2]))]
     for step in story.named("step"):
-        if step.loops and step.args and any(c is schedule or c in around for c in choices(step.args[0])):
+        trains = schedule.name != "CosineAnnealingLR" or any(b.loops and b.loops[0] in step.loops for b, _ in story.backwards)
+        if step.loops and trains and step.args and any(c is schedule or c in around for c in choices(step.args[0])):
             yield run_of_loops(story, step)
             return
     if schedule.origin.startswith("optax"):

@@ -45,7 +45,8 @@ def check(code: Code) -> Iterator[Finding]:
         if not name or not isinstance(node.op, ast.Mult | ast.Div) or not any(node in set(ast.walk(b.loops[0])) for b in code.loop.backwards):
             continue
         made = next((c for o in OPTIMIZERS for c in code.program.calls.get(o, []) if _reads(c, name)), None)
-        reads = [n for n in nodes_of(code.program, ast.Name, ast.Attribute) if isinstance(n.ctx, ast.Load) and dotted_name(n) == name]  # type: ignore[attr-defined]
+        nodes = [n for n in nodes_of(code.program, ast.Name, ast.Attribute) if isinstance(n, ast.Name | ast.Attribute)]
+        reads = [n for n in nodes if isinstance(n.ctx, ast.Load) and dotted_name(n) == name]
         loop = code.loop.backwards[0].loops[0]
         inside = set(ast.walk(loop))
         late = [r for r in reads if r in inside and not _shown(code, r)]
