@@ -99,7 +99,9 @@ class Walk:
             self.climb(call, form)
         for node in loose:  # a property, or a function handed on by name
             self.climb(node, form)
-        if not calls and not loose:
+        methods = all(func.owner for func in program.functions[name])
+        ours = [c for c in calls if not (methods and isinstance(c.func, ast.Name))]  # not an imported function of that name
+        if not ours and not loose:
             for func in program.functions[name]:
                 if func.scope not in program.reachable:
                     continue

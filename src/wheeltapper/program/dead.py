@@ -39,7 +39,7 @@ def dead_values(code: Code) -> Iterator[Dead]:
         nodes = list(ast.walk(scope))
         read = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
         shared = {name for n in nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names}
-        if read & LOOKS_UP_NAMES:
+        if any(_looks_up(n) for n in nodes):
             continue
         for node in _own(scope):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
@@ -48,6 +48,13 @@ def dead_values(code: Code) -> Iterator[Dead]:
                 if name.startswith("_") or name in shared or (name in read and not _is_last(scope, name, node)):
                     continue
                 yield Dead(name, node, value, whole, _marks(node), _beside(nodes, node, name), scope)
+
+
+def _looks_up(node: ast.AST) -> bool:
+    """`locals()`, `exec(text)`: names may be read without being written out."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in LOOKS_UP_NAMES:
+        return False
+    return node.func.id in ("exec", "eval") or not node.args
 
 
 def _scopes(code: Code) -> Iterator[Scope]:
@@ -105,6 +112,9 @@ def _marks(node: ast.Assign) -> bool:
 
 def _beside(nodes: list[ast.AST], node: ast.Assign, name: str) -> tuple[ast.Name, ...]:
     others = {n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)} - {name}
+    if not others:  # what was set just before and after it
+        near = [n for n in nodes if isinstance(n, ast.Assign) and n is not node and abs(n.lineno - node.lineno) == 1]
+        others = {t.id for n in near for t in n.targets if isinstance(t, ast.Name)} - {name}
     after = node.end_lineno or 0
     return tuple(
         n for n in nodes if isinstance(n, ast.Name) and n.id in others and n.lineno > after and isinstance(n.ctx, ast.Load)

@@ -112,6 +112,8 @@ def batch_loop_of(code: Code, event: Event) -> ast.AST | None:
 
 def outside_batches(code: Code, event: Event) -> bool:
     """An event in a loop around a batch loop, but not in the batch loop: once per epoch."""
+    if any(e.loops == event.loops for e in code.loop.of("step", "scaler-step")):
+        return False  # beside the optimizer: once per update, of which each sums up micro-batches
     loops = [b.loops for b in code.loop.backwards]
     return batch_loop_of(code, event) is None and any(
         len(inner) > len(event.loops) and inner[: len(event.loops)] == event.loops for inner in loops

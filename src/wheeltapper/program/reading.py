@@ -163,12 +163,12 @@ class Code:
         self, id: str, summary: str, *values: Val, severity: Severity = "ill", grade: Grade = "is",
         numbers: Mapping[str, float] | None = None,
     ) -> Finding:  # fmt: skip
-        """A finding at values of the played program. It is no proof where a default of an option keeps the first from happening,
-        or where the play was cut short."""
+        """A finding at values of the played program. It is no proof where a default of an option keeps one from happening,
+        where the play was cut short, or where nothing calls what was played."""
         nodes: list[ast.AST | Place] = [p for v in values if (p := place_of(v)) is not None]
         nodes += [v.node for v in values if v.node is not None and v.node in self.program.script_of and place_of(v) is None]
         nodes += [site for v in values[:1] for site in v.sites[-2:] if site in self.program.script_of]
-        runs = self.story.complete and all(self.story.runs(v) for v in values[:1])
+        runs = self.story.complete and not self.story.uncalled and all(self.story.runs(v) for v in values)
         grade = grade if runs else "suspected"
         if grade == "suspected" and severity == "ill":
             severity = "watch"

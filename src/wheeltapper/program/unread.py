@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.program.reading import Code
@@ -30,6 +31,15 @@ def unread_names(code: Code, *, pairs: bool = False) -> Iterator[tuple[str, ast.
                 for name in _names(node.targets[0], pairs):
                     if name not in read | shared and not name.startswith("_"):
                         yield name, node
+
+
+def is_commented_out(code: Code, name: str, node: ast.AST) -> bool:
+    """Whether a comment near by still uses the name: it was taken out on purpose."""
+    func = code.program.func_of.get(node)
+    first = func.node.lineno if func is not None else 1
+    last = (func.node.end_lineno or first) if func is not None else len(code.program.script_of[node].lines)
+    lines = code.program.script_of[node].lines[first - 1 : last]
+    return any(re.search(rf"#.*\b{re.escape(name)}\b", line) for line in lines)
 
 
 def _names(target: ast.expr, pairs: bool) -> list[str]:

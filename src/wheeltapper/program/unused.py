@@ -143,7 +143,7 @@ def _bodies(code: Code) -> list[ast.AST]:
 
 def _read(code: Code, body: ast.AST, nodes: list[ast.AST]) -> set[str] | None:
     """Every name that is read where this body's names can be; None if that cannot be told."""
-    read = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+    read = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store) and not _for_its_shape(code, n)}
     read |= {n.target.id for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     if read & READS_ALL:
         return None
@@ -155,6 +155,12 @@ def _read(code: Code, body: ast.AST, nodes: list[ast.AST]) -> set[str] | None:
                 elif isinstance(node, ast.Attribute):
                     read.add(node.attr)
     return read | {name for n in nodes if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names}
+
+
+def _for_its_shape(code: Code, node: ast.Name) -> bool:
+    """`zeros_like(x)`: nothing of what x holds is looked at."""
+    up = code.program.parent(node)
+    return isinstance(up, ast.Call) and node in up.args[:1] and callee(up) in ("zeros_like", "ones_like")
 
 
 def _stands_in(code: Code, node: ast.AST, body: ast.AST) -> bool:

@@ -36,7 +36,7 @@ def check(code: Code) -> Iterator[Finding]:
     story = code.story
     nets = [
         *story.trained,
-        *(c.kwargs["model"] for c in story.calls if "model" in c.kwargs and c.kwargs["model"].op in ("call", "obj")),
+        *(c.kwargs["model"] for c in story.calls if c.name.endswith(("Trainer", "Learner")) and "model" in c.kwargs),
     ]
     yield from _by_keras(code)
     freezes = [c for c in story.calls if _freezes(c)]

@@ -23,13 +23,13 @@ An experiment about that very value.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.objects import OPTIMIZERS
-from wheeltapper.program.play.story import Story
-from wheeltapper.program.play.value import Val, number, text_of
+from wheeltapper.program.play.value import Val, choices, number
 from wheeltapper.program.reading import Code
 from wheeltapper.settings.ranges import ADAPTIVE, RANGES, UNNAMED, Range
 
@@ -52,6 +52,8 @@ AGENTS = {
 STEPS = {"lr": "optimizer.lr", "learning_rate": "optimizer.lr", "weight_decay": "optimizer.weight_decay", "eps": "optimizer.eps", "epsilon": "optimizer.eps"}
 TRAINERS = {"gradient_clip_val": "clip.norm", "accumulate_grad_batches": "batch.accumulation"}
 LOSSES = {"label_smoothing": "loss.label_smoothing"}
+SCHEDULES = re.compile(r"LR|lr_|[Ss]chedul|Warm|Noam|Finder")
+DECAYS = {"StepLR", "MultiStepLR", "CosineAnnealingLR", "ExponentialLR", "ReduceLROnPlateau", "PolynomialLR", "LinearLR", "CosineAnnealingWarmRestarts"}
 # Whose arguments mean what: the last name of what is called (None: by a rule below), and the arguments.
 TABLE: dict[str, dict[str, str]] = {
     **dict.fromkeys(RL, AGENTS), "Trainer": TRAINERS, "CrossEntropyLoss": LOSSES, "cross_entropy": LOSSES, "CategoricalCrossentropy": LOSSES,
@@ -72,11 +74,6 @@ SLOW = Range("optimizer.lr", 1e-7, 1e-8, "lr-too-low", "the weights stay where t
 SHORT = Range("tokens", 16.0, 9.0, "setting-beyond-practice", "hardly anything of a text is left")
 
 
-def CAUSE_OF(finding: Finding) -> str | None:  # noqa: N802
-    """The cause of the range that the sentence tells of."""
-    return next((r.cause for r in (*MORE, TUNED, PREFERRED, SLOW, SHORT, *RANGES) if r.why in finding.summary), None)
-
-
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     pretrained = any(story.is_network(c) for c in story.named("from_pretrained", "create_model"))
@@ -87,7 +84,7 @@ def check(code: Code) -> Iterator[Finding]:
         for name, knob in _arguments(call).items():
             given = call.arg(name, POSITIONS.get(call.name, {}).get(name))
             worth = number(given)
-            if given is None or worth is None or (knob == "optimizer.lr" and _is_multiplied(story)):
+            if given is None or worth is None or (knob == "optimizer.lr" and _is_scheduled(code, call)):
                 continue
             for one in _ranges(call, knob, pretrained, adapters):
                 if worth > 0 and one.steps(worth) >= 1:
@@ -96,21 +93,29 @@ def check(code: Code) -> Iterator[Finding]:
     yield from _tokens(code)
 
 
+def _is_scheduled(code: Code, optimizer: Val) -> bool:
+    """A schedule of the program's own, or one that sets rates: the rate given first is only a factor, or a start."""
+    given = [c for c in code.story.calls if any(v is optimizer for a in (*c.args, *c.kwargs.values()) for v in choices(a))]
+    return any(SCHEDULES.search(c.name) and c.name not in DECAYS for c in given)
+
+
 def _tokens(code: Code) -> Iterator[Finding]:
-    """Texts that a tokenizer cuts to a few tokens; labels may be short where the inputs are long."""
-    cuts = [
-        (worth, call)
-        for call in code.story.calls
-        if (cut := call.kwargs.get("truncation")) is not None and cut.data is not False and (worth := number(call.kwargs.get("max_length"))) is not None and worth > 0
-    ]
-    if cuts and SHORT.steps(max(worth for worth, _ in cuts)) >= 1:
-        worth, call = cuts[0]
-        yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", call.kwargs["max_length"], call, grade="suspected")
+    """Texts that a tokenizer cuts to a few tokens."""
+    for call in code.story.calls:
+        cut = call.kwargs.get("truncation")
+        given = call.kwargs.get("max_length")
+        worth = number(given)
+        if _are_labels(code, call):
+            continue
+        if cut is not None and cut.data is not False and given is not None and worth is not None and 0 < worth and SHORT.steps(worth) >= 1:
+            yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", given, call, grade="suspected")
+            return
 
 
-def _is_multiplied(story: Story) -> bool:
-    """Whether the rate is a factor of a rule of the program's own, or set by hand at every step."""
-    return bool(story.named("LambdaLR", "NoamLR", "MultiplicativeLR", "AdafactorSchedule")) or any(text_of(c.args[1]) == "lr" for c in story.named("setitem") if len(c.args) > 1)
+def _are_labels(code: Code, call: Val) -> bool:
+    """Answers of a word or two, by the name that the tokens are given."""
+    up = code.program.parent(call.node) if call.node in code.program.script_of and call.node is not None else None
+    return isinstance(up, ast.Assign) and bool(re.search("label|target|answer|class|output", ast.unparse(up.targets[0])))
 
 
 def _arguments(call: Val) -> dict[str, str]:

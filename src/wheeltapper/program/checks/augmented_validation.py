@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import is_random
-from wheeltapper.program.play.lineage import evaluated_on
+from wheeltapper.program.play.lineage import evaluated_on, key, trained_on
 from wheeltapper.program.play.preparation import random_steps
 from wheeltapper.program.play.roles import TRAIN, uses, written
 from wheeltapper.program.play.value import Val, made_of
@@ -57,7 +57,10 @@ def _by_roles(code: Code) -> Iterator[Finding]:
 
 
 def _by_loops(code: Code) -> Iterator[Finding]:
+    learned = {key(t) for t in trained_on(code.story)}
     for call, source in evaluated_on(code.story):
+        if key(source) in learned:
+            continue  # a look at the training data, which is augmented rightly
         given = source.fields.get("@args")
         for transform in (
             *source.kwargs.values(),
@@ -66,7 +69,7 @@ def _by_loops(code: Code) -> Iterator[Finding]:
             found = [v for v in made_of(transform, stop=_is_length) if v.op == "call" and RANDOMLY.match(v.name)]
             if found and source.op in ("call", "obj"):
                 yield code.seen(
-                    ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call
+                    ID, f"The evaluation reads its pictures through {found[0].name}.", source, transform, call, found[0]
                 )
                 return
         switch = next(

@@ -37,6 +37,8 @@ def check(code: Code) -> Iterator[Finding]:
     found: list[tuple[float, Val, Val]] = []
     for _, loss in story.backwards:
         for total, discount, _ in bootstrap(loss):
+            if not story.runs(total):
+                continue
             found.append((number(discount) or 0.0, discount, total))
         found += list(_returns(loss))
     if story.backwards and story.named("reset"):

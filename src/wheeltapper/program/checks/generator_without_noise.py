@@ -32,6 +32,7 @@ from wheeltapper.program.reading import Code
 ID = "generator-without-noise"
 CAUSE: str | None = "mode-collapse"
 DECIDES = True
+REORDERS = {"shuffle", "permutation", "randperm", "choice", "sample"}  # of data that is there
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -78,4 +79,4 @@ def _mover(story: Story, network: Val) -> Val | None:
 
 
 def _drawn_before(value: Val, backward: Val) -> bool:
-    return value.op == "call" and value.name in RANDOM and len(value.loops) < len(backward.loops) and value.order >= 0
+    return value.op == "call" and value.name in RANDOM - REORDERS and len(value.loops) < len(backward.loops) and value.order >= 0

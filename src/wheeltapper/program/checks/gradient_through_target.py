@@ -25,8 +25,8 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import bootstrap, learns_through
-from wheeltapper.program.play.story import NUMBER_LOSSES
-from wheeltapper.program.play.value import Val, made_of
+from wheeltapper.program.play.story import NUMBER_LOSSES, with_gradient
+from wheeltapper.program.play.value import Val
 from wheeltapper.program.reading import Code
 
 ID = "gradient-through-target"
@@ -37,12 +37,13 @@ DECIDES = True
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for call, loss in story.backwards:
-        for value in made_of(loss):
+        for value in with_gradient(loss):
             target = _target(value)
             if target is None:
                 continue
+            reached = {id(v) for v in with_gradient(target)}
             for total, _, _ in bootstrap(target):
-                nets = learns_through(story, total)
+                nets = learns_through(story, total) if id(total) in reached else []
                 if nets:
                     yield code.seen(
                         ID,

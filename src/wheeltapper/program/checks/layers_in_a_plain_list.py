@@ -40,6 +40,8 @@ HOLDS = ("list", "tuple", "comp", "dict")
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
+    if not any(origin.split(".")[0] == "torch" for table in code.program.imported.values() for origin in table.values()):
+        return  # flax and Keras find what lies in a list
     moved = [p for n in story.trained for p in story.parts_of(n)]
     for network in {id(n): n for n in moved if n.op == "obj"}.values():
         for name, value in network.fields.items():
@@ -74,7 +76,7 @@ def _registered(story: Story, network: Val, name: str, layers: list[Val]) -> boo
         ):
             return True
     for call in story.calls:
-        if call.name not in REGISTERS:
+        if call.name not in REGISTERS or call.op != "call":
             continue
         given = [*call.args, *call.kwargs.values()]
         if any(id(v) in mine for a in given for v in made_of(a)):

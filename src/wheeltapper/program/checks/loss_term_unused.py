@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.value import made_of
 from wheeltapper.program.reading import Code
-from wheeltapper.program.unread import unread_names
+from wheeltapper.program.unread import is_commented_out, unread_names
 
 ID = "loss-term-unused"
 CAUSE: str | None = None
@@ -48,6 +48,8 @@ def check(code: Code) -> Iterator[Finding]:
     for name, node in unread_names(code):
         func = code.program.func_of.get(node)
         first, last = (func.node.lineno, func.node.end_lineno or 0) if func is not None else (0, 10**9)
+        if is_commented_out(code, name, node) or not _gives_something(code, node.value):
+            continue
         if not TERM.match(name) or MAKER.search(name) or not isinstance(node.value, ast.BinOp | ast.Call | ast.UnaryOp):
             continue
         if any(first <= line <= last for line in lines) and _computes(node.value):
@@ -56,6 +58,12 @@ def check(code: Code) -> Iterator[Finding]:
                 ID, text, node, grade="is" if re.match(r"kl|.*_kl$|.*penalty|gp$", name, re.I) else "suspected"
             )
             return
+
+
+def _gives_something(code: Code, node: ast.expr) -> bool:
+    """Not a function of the program that returns nothing."""
+    funcs, unseen = code.program.targets(node) if isinstance(node, ast.Call) else ([], True)
+    return unseen or any(isinstance(n, ast.Return) and n.value is not None for f in funcs for n in ast.walk(f.node))
 
 
 def _computes(node: ast.expr) -> bool:

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.value import Val
+from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 
 ID = "made-anew"
@@ -36,7 +37,7 @@ RESETS = {"load_state_dict", "apply", "reset_parameters", "init_weights", "initi
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for optimizer in story.optimizers:
-        if not optimizer.loops or optimizer.guards or not _written_inside(optimizer):
+        if not optimizer.loops or optimizer.guards or not _written_inside(optimizer) or _by_a_framework(optimizer):
             continue
         around = [call for call, _ in story.backwards if optimizer.loops == call.loops[: len(optimizer.loops)]]
         nets = [n for n in story.moved_by(optimizer) if n.op in ("obj", "call")]
@@ -60,6 +61,12 @@ def check(code: Code) -> Iterator[Finding]:
                 grade="is" if every_step else "suspected",
             )  # fmt: skip
             return
+
+
+def _by_a_framework(optimizer: Val) -> bool:
+    """Where gradients are values (jax, a tape), the call that takes them stands for the optimizer, whose state lies elsewhere."""
+    node = optimizer.node
+    return not isinstance(node, ast.Call) or callee(node) != optimizer.name
 
 
 def _written_inside(optimizer: Val) -> bool:

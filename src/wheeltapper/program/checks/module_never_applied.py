@@ -36,6 +36,7 @@ from wheeltapper.program.reading import Code
 ID = "module-never-applied"
 CAUSE: str | None = None
 DECIDES = True
+TAKES_OVER = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "update", "soft_update", "update_parameters", "polyak_update", "_foreach_lerp_"}
 WEIGHTED = PARAMETER_LAYERS | {"LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell", "GRUCell", "BatchNorm1d", "BatchNorm2d", "LayerNorm"}
 
 
@@ -50,7 +51,7 @@ def check(code: Code) -> Iterator[Finding]:
             places = [n for n in (_forward(code, holder),) if n is not None]
             yield code.finding(ID, text, *([part.node] if part.node is not None else []), *places)
             return
-    for network, write in _kept_up(story):
+    for network, write in _kept_up(story) if not story.uncalled else ():
         text = "This network is kept up to date and nothing ever asks it."
         bootstraps = [loss for _, loss in story.backwards]
         yield code.seen(ID, text, write, network, *_where_its_source_answers(story, network), *bootstraps[:1])
@@ -114,7 +115,7 @@ def _kept_up(story: Story) -> Iterator[tuple[Val, Val]]:
         given = [c for c in uses if c.name in ("state_dict", "save", "prepare", "DDP")]
         if any(c.name == "state_dict" and not _goes_to_itself(story, c, network) for c in given):
             continue
-        writes = [c for c in story.calls if writes_to(c, network, story)]
+        writes = [c for c in story.calls if c.name in TAKES_OVER and writes_to(c, network, story)]
         if writes:
             yield network, writes[0]
 
@@ -132,8 +133,14 @@ def _goes_to_itself(story: Story, told: Val, network: Val) -> bool:
 
 
 def _copies(story: Story) -> list[Val]:
+    """Networks that were made as copies, or loaded with the weights of another one."""
     found = [v for c in story.named("deepcopy") for v in (_copy_of(story, c),) if v is not None]
-    return [v for v in found if story.is_network(v)]
+    found += [
+        c.args[0]
+        for c in story.named("load_state_dict")
+        if len(c.args) > 1 and c.args[1].op == "call" and c.args[1].name == "state_dict" and c.args[1].args[0] is not c.args[0]
+    ]
+    return [v for v in {id(v): v for v in found}.values() if v.op in ("obj", "call") and story.is_network(v)]
 
 
 def _copy_of(story: Story, call: Val) -> Val | None:
@@ -148,7 +155,8 @@ def _copy_of(story: Story, call: Val) -> Val | None:
 
 
 def _where_its_source_answers(story: Story, network: Val) -> list[Val]:
-    source = network.fields.get("@copy")
+    loads = [c for c in story.named("load_state_dict") if c.args[0] is network and len(c.args) > 1 and c.args[1].args]
+    source = network.fields.get("@copy") or next((c.args[1].args[0] for c in loads), None)
     quiet = [c for c in story.calls if c.op == "net" and c.args[0] is source and story.in_training(c)]
     return sorted(quiet, key=lambda c: not c.no_grad)[:3]
 

@@ -35,6 +35,8 @@ DECIDES = True
 
 SORTED = {"ImageFolder", "DatasetFolder", "sorted", "sort", "sort_values", "argsort"}
 
+KNOWN = {"torch", "torchvision", "torchaudio", "datasets", "sklearn", "numpy", "np", ""}  # whose functions are known not to shuffle
+
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
@@ -68,7 +70,7 @@ def check(code: Code) -> Iterator[Finding]:
 
 def _in_order(loader: Val) -> bool:
     shuffle = loader.arg("shuffle", 2)
-    if not loader.origin.startswith(("torch", "DataLoader")):
+    if not loader.origin.startswith(("torch.", "DataLoader")):
         return False  # of another library, whose pipe may shuffle
     if any(k in loader.kwargs for k in ("sampler", "batch_sampler", "**")):
         return False
@@ -80,5 +82,6 @@ def _streams(code: Code, dataset: Val) -> bool:
     return (
         bool(names & {"IterableDataset", "IterDataPipe", "WebDataset"})
         or dataset.op in ("gen", "comp", "param", "free")
+        or (dataset.op == "call" and dataset.name[:1].islower() and dataset.origin.split(".")[0] not in KNOWN)
         or any(v.op == "call" and v.name in ("shuffle", "permutation", "randperm") for v in made_of(dataset))
     )

@@ -23,18 +23,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "optimizer-of-another-network"
 CAUSE: str | None = "params-not-in-optimizer"
 DECIDES = True
+PUTS = ("setitem", "append", "add_module", "register_module", "insert", "extend", "update")
 
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     used = {id(v.args[0]): v for loss in story.losses for v in made_of(loss) if v.op == "net" and not v.no_grad}
-    if not used or not story.complete:
+    if not used or not story.complete or _gradients_by_hand(story):
         return
     idle = [
         v
@@ -45,7 +47,7 @@ def check(code: Code) -> Iterator[Finding]:
         nets = [n for n in story.moved_by(optimizer) if story.is_network(n)]
         if not nets or not story.steps_of(optimizer) or "configure_optimizers" in optimizer.inside:
             continue
-        if len(nets) < len(story.moved_by(optimizer)):
+        if len(nets) < len(story.moved_by(optimizer)) or any(_is_reached(story, n, used) for n in nets):
             continue
         here = {id(p) for n in nets for p in story.parts_of(n)}
         if here & set(used) or any(id(p) in here for v in used.values() for p in story.parts_of(v.args[0])):
@@ -58,6 +60,24 @@ def check(code: Code) -> Iterator[Finding]:
                 idle[0],
             )
             return
+
+
+def _gradients_by_hand(story: Story) -> bool:
+    """`mine.grad = theirs.grad`: the gradients of one network move another."""
+    return any(c.args[1].data in ("grad", "_grad") for c in story.named("setattr"))
+
+
+def _is_reached(story: Story, network: Val, used: dict[int, Val]) -> bool:
+    """A part of a network in the loss that goes by a name (`model.head`), or one that was put where it may be used from."""
+    root = network
+    for _ in range(8):
+        if root.op not in ("attr", "item", "elem", "batch") or not root.args:
+            break
+        root = root.args[0]
+        if id(root) in used:
+            return True
+    parts = {id(p) for p in story.parts_of(network)}
+    return any(id(a) in parts for c in story.named(*PUTS) for a in (*c.args[1:], *c.kwargs.values()))
 
 
 def _has_weights(network: Val) -> bool:

@@ -56,6 +56,10 @@ def check(code: Code) -> Iterator[Finding]:
         if call.op != "call" or call.name not in LENGTHS or call.origin.startswith("?"):
             continue
         length = call.arg(*LENGTHS[call.name])
+        risen = product(call.arg("num_warmup_steps", 1)).over(product(length)) if call.name.startswith("get_") and length is not None else None
+        if risen is not None and risen >= 1:
+            yield code.seen(ID, f"The warm-up lasts {risen:.3g} times the whole schedule: the rate never reaches its peak.", call)
+            return
         if length is None:
             continue
         found = _ratio(story, call, length)
@@ -81,8 +85,9 @@ def _runs(story: Story, schedule: Val) -> Iterator[Product]:
             args = trainer.kwargs.get("args")
             if args is not None and (steps := args.kwargs.get("max_steps")) is not None:
                 yield product(steps)
+    around = [c for c in story.named("SequentialLR") if schedule.name == "CosineAnnealingLR" and any(v is schedule for v in made_of(*c.args[1:2]))]
     for step in story.named("step"):
-        if step.loops and step.args and any(c is schedule for c in choices(step.args[0])):
+        if step.loops and step.args and any(c is schedule or c in around for c in choices(step.args[0])):
             yield run_of_loops(story, step)
             return
     if schedule.origin.startswith("optax"):

@@ -77,9 +77,14 @@ def _keys(code: Code) -> Iterator[Finding]:
             loop = _loop(code, call)
             if not isinstance(key, ast.Name) or loop is None or any(key.id in _stored(n) for n in ast.walk(loop)):
                 continue
-            if any(isinstance(n, ast.Call) and callee(n) == "fold_in" for n in ast.walk(loop)):
+            if any(isinstance(n, ast.Call) and callee(n) == "fold_in" for n in ast.walk(loop)) or _over_a_few(loop):
                 continue
             yield code.finding(ID, f"The key {key.id} is used in every turn of the loop and never replaced: every turn draws the same numbers.", call)
+
+
+def _over_a_few(loop: ast.For | ast.While) -> bool:
+    """A loop over what is written out: the parts of one record, not the steps of a training."""
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Tuple | ast.List)
 
 
 def _stored(node: ast.AST) -> set[str]:

@@ -1,32 +1,37 @@
-"""Something is worked out and never used.
+"""Something is computed for the training and never used.
 
 What it sees
 ------------
-A mask, a weight, a split, a sampler, the output of a network that is computed and that nothing reads; an element of a
-`zip` that the loop leaves aside; a layer that no method applies; a helper that freezes, detaches or restores and is
-never called.
+A value that a function of the training computes, gives a name, and never reads again: a mask that no call gets, the
+second half of a batch, the teacher's answer, the weights that were to be put back, the loop's position in the data.
 
 Why it matters
 --------------
-Nobody writes a line for nothing: it was to change the loss, the data or the score, and does not. Training goes on
-without an error.
+What was computed was meant to go somewhere, and something else stands in its place: the program runs, and trains
+another thing than it says.
 
 How it decides
 --------------
-The name is set in a function that runs, by an expression that does nothing but compute, and is read nowhere in it.
-One of several results of a call is left open, and so are plain numbers, names and calls made for their effect.
+The name is set by arithmetic or by a call without effects, in a function that the training enters, and nothing reads
+it afterwards. Of several values that one call returns, only those count whose neighbours are marked as unused with
+an underscore, halves of one tensor, and pairs of which neither is read. A loop `range(first, end, step)` whose
+position is not read goes over the same data again and again. An element of a `zip` that its loop leaves aside, a layer
+that no method applies and a helper that freezes, detaches or restores and is never called count as well.
 
 When it is wrong
 ----------------
-If the line is left over from an earlier version.
+If the value was left behind by an edit and is not missed.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from itertools import chain
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.dead import Dead, computes, dead_values
+from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 from wheeltapper.program.unused import unused_elements, unused_helpers, unused_layers, unused_values
 
@@ -34,8 +39,34 @@ ID = "value-never-used"
 CAUSE: str | None = None
 DECIDES = True
 
+HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split"}
+SHOWN = {  # numbers for people and for the machine, not for the training
+    "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
+    "getenv", "int", "float", "arange", "linspace", "prod", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
+}  # fmt: skip
+
 
 def check(code: Code) -> Iterator[Finding]:
+    if code.by_framework:
+        return
+    for loop in _idle_ranges(code):
+        text = f"`{ast.unparse(loop.target)}` goes through the data and nothing reads it: every turn takes the same part."
+        yield code.finding(ID, text, loop, *loop.body[:1])
+        return
+    dead = list(dead_values(code)) if code.story.losses else []
+    for one in dead:
+        if _counts(code, one, dead):
+            text = f"`{one.name}` is computed and never used."
+            others = [d.node for d in dead if d.scope is one.scope and d is not one]
+            yield code.finding(
+                ID, text, one.node, *one.beside[:4], *others[:2], grade="suspected", severity="watch"
+            )
+            return
+    yield from _left_aside(code)
+
+
+def _left_aside(code: Code) -> Iterator[Finding]:
+    """What else is made for nothing: splits and samplers, an element of a zip, a layer that no method applies, a helper."""
     for one in chain(unused_values(code), unused_elements(code), unused_layers(code)):
         text = f"`{one.name}` is worked out and never used."
         yield code.finding(ID, text, one.node, *one.ends[:3], severity="watch", grade="suspected")
@@ -44,3 +75,44 @@ def check(code: Code) -> Iterator[Finding]:
         text = f"{one.name}() acts on what is trained and is never called."
         yield code.finding(ID, text, one.node, severity="watch", grade="suspected")
         return
+
+
+def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
+    calls = {callee(n) for n in ast.walk(one.value) if isinstance(n, ast.Call)}
+    if calls & SHOWN or any(isinstance(n, ast.JoinedStr | ast.Await | ast.Yield) for n in ast.walk(one.value)):
+        return False
+    if one.whole:
+        return computes(code, one.value)
+    if not isinstance(one.value, ast.Call):
+        return False
+    if callee(one.value) in HALVES and "random" not in ast.unparse(one.value.func):
+        return True
+    applied = any(c.op == "net" and c.node is one.value for c in code.story.calls)
+    ours = (applied or bool(code.program.targets(one.value)[0])) and callee(one.value) not in ("step", "reset")
+    return ours and (one.marked or _whole_pair(one, dead))
+
+
+def _whole_pair(one: Dead, dead: list[Dead]) -> bool:
+    """`first, (x, y) = f()` of which neither x nor y is read."""
+    unread = {d.name for d in dead if d.node is one.node}
+    target = one.node.targets[0]
+    for part in target.elts if isinstance(target, ast.Tuple) else ():
+        names = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+        if isinstance(part, ast.Tuple) and one.name in names and names <= unread:
+            return True
+    return False
+
+
+def _idle_ranges(code: Code) -> Iterator[ast.For]:
+    entered = code.story.player.entered
+    for node in code.program.live_by_type.get(ast.For, []):
+        assert isinstance(node, ast.For)
+        func = code.program.func_of.get(node)
+        steps = isinstance(node.iter, ast.Call) and callee(node.iter) == "range" and len(node.iter.args) == 3
+        if not steps or not isinstance(node.target, ast.Name) or (func is not None and func.scope not in entered):
+            continue
+        scope = func.node if func is not None else code.program.entry.tree
+        read = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        stride = node.iter.args[2] if isinstance(node.iter, ast.Call) else None
+        if node.target.id not in read and not isinstance(stride, ast.Constant | ast.UnaryOp):
+            yield node

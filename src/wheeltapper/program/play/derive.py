@@ -31,6 +31,10 @@ def produced(value: Val, depth: int = 0) -> list[Val]:
         return produced(value.data, depth + 1)
     if value.op == "item" and value.args[0].op not in ("batch", "elem", "index", "param", "free", "attr"):
         return produced(value.args[0], depth + 1)
+    if value.op == "comp" and value.args:
+        return produced(value.args[0], depth + 1)
+    if value.op == "elem" and value.args and value.args[0].op == "call" and value.args[0].name in ("chunk", "split", "unbind"):
+        return produced(value.args[0], depth + 1)
     if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout", "chunk", "split", "unbind") and value.args:
         return produced(value.args[0], depth + 1)
     return [value]
@@ -123,9 +127,17 @@ def bootstrap(value: Val) -> Iterator[tuple[Val, Val, Val]]:
         for side, other in (one.args, tuple(reversed(one.args))):
             factors = list(_factors(side))
             nets = [f for f in factors if any(v.op == "net" for v in made_of(f, stop=_chosen))]
-            discounts = [f for f in factors if (n := number(f)) is not None and 0 <= n <= 1.5]
+            discounts = [f for f in factors if _is_discount(f)]
             if nets and discounts and not any(v.op == "net" for v in with_gradient(other)):
                 yield one, discounts[0], nets[0]
+
+
+def _is_discount(value: Val) -> bool:
+    known = number(value)
+    if known is not None:
+        return 0 <= known <= 1.5
+    name = value.data if value.op == "item" and isinstance(value.data, str) else value.name
+    return value.op in ("attr", "item", "free", "param") and bool(re.search(r"gamma|discount", name, re.I))
 
 
 def _chosen(value: Val) -> bool:

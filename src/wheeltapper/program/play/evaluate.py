@@ -73,7 +73,11 @@ class Evaluator(Library):
             if isinstance(one, ast.Starred):
                 value = self.evaluate(one.value, env)
                 known = value.op in ("list", "tuple") and value.items is not None
-                out += (value.items or []) if known else [self.element(value, one)]
+                several = value.data.items if value.op == "net" and isinstance(value.data, Val) and value.data.op == "tuple" else None
+                if several:  # the outputs of a network, one by one
+                    out += [self.item(value, const(place), one) for place in range(len(several))]
+                else:
+                    out += (value.items or []) if known else [self.element(value, one)]
             else:
                 out.append(self.evaluate(one, env))
         return out
@@ -147,7 +151,9 @@ class Evaluator(Library):
             return Val(a.op, items=[*a.items, *b.items][:64], node=node)
         if isinstance(node.op, ast.BitOr) and a.op == b.op == "dict":
             return Val("dict", fields={**a.fields, **b.fields}, node=node)
-        made = Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0)
+        made = Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0, guards=tuple(self.guards))
+        if made.name == "Div":
+            self.quotients.append(made)
         if made.name == "Sub" and made.no_grad:
             self.subtractions.append(made)
         return made
@@ -339,6 +345,8 @@ class Evaluator(Library):
             case "bound":
                 if thing.name in MODES and len(args) <= 1 and self.is_network(thing.args[0]):
                     self.called(thing.name, (thing.args[0], *args, *kwargs.values()), {}, node, "." + thing.name)
+                if self._is_own_forward(thing):
+                    return self._apply_object(thing.args[0], args, kwargs, node)
                 return self.enter(thing.data, args, kwargs, node, thing.args[0])
             case "class":
                 return self.instance(thing, args, kwargs, node)
@@ -360,6 +368,17 @@ class Evaluator(Library):
             return phi([found, args[2]]) if len(args) > 2 and found.op == "attr" else found
         args[0].fields[name] = args[-1]
         return const(None, node)
+
+    def _is_own_forward(self, thing: Val) -> bool:
+        """`net.forward(x)` is the network applied; `super().forward(x)`, of a class it is built on, is a part of that."""
+        net = thing.args[0]
+        return (
+            thing.name == "forward"
+            and net.op == "obj"
+            and self.is_network(net)
+            and thing.data is self.program.method(net.name, "forward")
+            and not any(frame.func is thing.data and frame.me is net for frame in self.frames)
+        )
 
     def _apply_object(self, thing: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val:
         if self.is_network(thing):

@@ -81,7 +81,10 @@ def run_of_loops(story: Story, call: Val) -> Product:
                 return Product(1.0, Counter({"?": 1}))
             if len(bounds) == 2 and number(bounds[0]) not in (0, 1):
                 return Product(1.0, Counter({"?": 1}))
-            out = out.times(product(bounds[-1]))
+            last = bounds[-1]
+            if len(bounds) == 2 and number(bounds[0]) == 1 and last.op == "bin" and last.name == "Add" and number(last.args[1]) == 1:
+                last = last.args[0]  # range(1, n + 1): n turns
+            out = out.times(product(last))
         else:
             out = out.times(length_of(over))
     several = accumulated(story, call)

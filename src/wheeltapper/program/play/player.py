@@ -51,6 +51,7 @@ class Player(Evaluator):
     def _play_uncalled(self, entry: Script) -> None:
         """Nothing trains from the top: a command of an app, or a library whose functions others call."""
         env = self.modules[entry.name]
+        self.uncalled = not _has_main(entry)
         for value in list(env.names.values()):
             if value.op == "func" and value.data[0].scope not in self.entered and value.node is not None:
                 self.enter(value.data[0], (), {}, value.node, None, env)
@@ -267,8 +268,9 @@ class Player(Evaluator):
         read = ast.copy_location(_loaded(node.target), node.target)
         before = self.evaluate(read, env)
         value = Val(
-            "bin", type(node.op).__name__, (before, self.evaluate(node.value, env)), node=node, no_grad=self.no_grad > 0
-        )
+            "bin", type(node.op).__name__, (before, self.evaluate(node.value, env)), node=node, no_grad=self.no_grad > 0,
+            guards=tuple(self.guards),
+        )  # fmt: skip
         if before.items is not None and isinstance(node.op, ast.Add):
             more = value.args[1].items or []
             before.items.extend(more[: max(0, 64 - len(before.items))])
@@ -419,6 +421,14 @@ class Player(Evaluator):
             before = dict(env.names)
             self._guarded(Guard(test, True, node, len(self.loops)), case.body, env)
             env.names = _merged(before, env.names, node)
+
+
+def _has_main(script: Script) -> bool:
+    """Whether a script is started: it has a main part, or calls something of its own for its effect."""
+    body = script.tree.body
+    return any(isinstance(n, ast.If) and "__name__" in ast.unparse(n.test) for n in body) or any(
+        isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Name) for n in body
+    )
 
 
 def _merged(one: dict[str, Val], other: dict[str, Val], node: ast.AST) -> dict[str, Val]:

@@ -43,6 +43,9 @@ def _signs(value: Val, part: Val, sign: int, depth: int) -> Iterator[int]:
                 yield from _signs(one, part, sign, go)
         case "call" if value.name in REDUCES and value.args:
             yield from _signs(value.args[-1] if value.name == "scale" else value.args[0], part, sign, go)
+        case "call" if value.name in ("minimum", "maximum", "min", "max"):
+            for one in value.args:
+                yield from _signs(one, part, sign, go)
         case "call" if value.name in ("neg", "negative") and value.args:
             yield from _signs(value.args[0], part, -sign, go)
 
@@ -102,6 +105,13 @@ def reached(value: Val) -> Iterator[Val]:
             queue.append(one.args[0])  # not to the index
         else:
             queue += below(one)
+
+
+def cuts(value: Val) -> Iterator[Val]:
+    """Where the ways of a gradient end before they come to a layer, nearest first."""
+    for one in reached(value):
+        inner = [one.data] if one.op == "net" and isinstance(one.data, Val) else one.args[:1] if one.op == "item" else below(one)
+        yield from (v for v in inner if breaks_graph(v))
 
 
 def is_layer(value: Val) -> bool:

@@ -59,6 +59,10 @@ class Story:
     def complete(self) -> bool:
         return self.player.complete
 
+    @property
+    def uncalled(self) -> bool:
+        return self.player.uncalled
+
     def named(self, *names: str) -> list[Val]:
         return [c for name in names for c in self._by_name.get(name, [])]
 
@@ -197,7 +201,12 @@ class Story:
 
     @cached_property
     def trained(self) -> list[Val]:
-        return list({id(n): n for o in self.optimizers for n in self.moved_by(o)}.values())
+        return list({id(n): n for o in self.optimizers if not self._is_idle(o) for n in self.moved_by(o)}.values())
+
+    def _is_idle(self, optimizer: Val) -> bool:
+        """One that a class makes for each of its objects, of which this one never steps and another does: a target network."""
+        twins = [o for o in self.optimizers if o is not optimizer and o.node is optimizer.node]
+        return any(self.steps_of(o) for o in twins) and not self.steps_of(optimizer)
 
     def is_network(self, value: Val) -> bool:
         return self.player.is_network(value)
@@ -275,7 +284,7 @@ class Story:
     def is_trained(self, network: Val) -> bool:
         """Whether an optimizer moves this network, a part of it, or one that it is a part of."""
         if id(network) not in self._trained:
-            mine = {id(p) for n in self.trained for p in self.parts_of(n)}
+            mine = {id(p) for n in self.trained for one in _chain(n) for p in self.parts_of(one)}
             self._trained[id(network)] = id(network) in mine or any(id(p) in mine for p in self.parts_of(network))
         return self._trained[id(network)]
 
@@ -352,6 +361,14 @@ def _holders(value: Val, depth: int = 0) -> list[Val]:
     if value.op in ("attr", "obj", "call") and depth == 0:
         return [value]
     return []
+
+
+def _chain(network: Val) -> list[Val]:
+    """A network with those it is a named part of: `model.head`, model."""
+    out = [network]
+    while out[-1].op in ("attr", "item") and out[-1].args and len(out) < 8:
+        out.append(out[-1].args[0])
+    return out
 
 
 def _owner(value: Val) -> Val:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from wheeltapper.settings.sanity import (
-    audio, bounds, counts, data, flags, lengths, names, networks, optimizing, pairs, reinforcement, selection, terms, trees,
+    audio, bounds, counts, data, flags, lengths, names, networks, observed, optimizing, pairs, reinforcement, selection, terms, trees,
 )  # fmt: skip
 from wheeltapper.settings.sanity.sheet import Doubt, Sheet
 from wheeltapper.settings.tree import ConfigTree
@@ -18,7 +18,7 @@ from wheeltapper.settings.tree import ConfigTree
 __all__ = ["CHECKS", "Doubt", "Sheet", "doubts_of"]
 
 Check = Callable[[Sheet], Iterator[Doubt]]
-MODULES = (bounds, optimizing, lengths, selection, flags, data, names, networks, counts, pairs, terms, reinforcement, audio, trees)
+MODULES = (bounds, optimizing, lengths, selection, flags, data, names, networks, counts, pairs, terms, reinforcement, audio, trees, observed)
 CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in module.CHECKS)
 MOST = 40  # doubts of one project
 

@@ -29,7 +29,7 @@ def heads(sheet: Sheet) -> Iterator[Doubt]:
         if not count or count <= 0:
             continue
         beside = [o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.leaf.file == s.leaf.file]
-        if s.key in HEADS and not any(o.key in _OWN_DIM for o in beside):
+        if s.key in HEADS and not any(o.key in _OWN_DIM for o in sheet.settings) and not sheet.mentions(r"(?i)mamba|rwkv|\bt5"):
             width = next((o for key in WIDTHS for o in beside if o.key == key and _whole(o)), None)
             if width is not None and (_whole(width) or 0) % count:
                 yield Doubt("setting-beyond-practice", f"a width of {_whole(width)} (`{width.name}`) cannot be shared by {count} heads (`{s.name}`)", (s, width))
@@ -103,7 +103,7 @@ def depths(sheet: Sheet) -> Iterator[Doubt]:
     """A patch that cannot be halved as often as the network has stages; fan-outs for another number of layers."""
     stages = next((s for s in sheet.settings if s.key in ("stages", "num_stages", "n_stages", "num_pool", "depth") and _whole(s)), None)
     for s in sheet.settings:
-        if s.key in ("patch_size", "roi_size", "crop_size") and len(s.numbers) >= 2 and stages is not None and sheet.says("unet", "nnunet", "UNet"):
+        if s.key in ("patch_size", "roi_size", "crop_size") and len(s.numbers) >= 2 and stages is not None and sheet.mentions(r"(?i)unet"):
             halvings = (_whole(stages) or 1) - 1
             if min(s.numbers) < 2**halvings and 2 <= halvings <= 8:
                 yield Doubt("setting-beyond-practice", f"a patch of {min(s.numbers):g} (`{s.name}`) cannot be halved {halvings} times (`{stages.name}`)", (s, stages))
@@ -126,7 +126,7 @@ def norms(sheet: Sheet) -> Iterator[Doubt]:
             continue
         batches = [o for o in sheet.settings if o.knob == "batch.per_device" or o.key in ("batch_size", "samples_per_gpu", "batch")]
         small = [o for o in batches if 0 < (o.number or 0) <= 2 and not o.around & {"val", "valid", "test", "eval", "validation", "testing"} and not re.search(r"val|test", ".".join(o.path))]
-        if small and "discriminator" not in s.above:
+        if small and not s.around & {"discriminator", "neck", "voxel", "pts", "img", "middle"}:
             text = f"`{s.name}` is {s.text} with batches of {small[0].number:g} (`{small[0].name}`): the statistics of so few samples are noise"
             yield Doubt("batch-norm-small-batch", text, (s, small[0]), "range")
             return
@@ -164,7 +164,7 @@ def image_sizes(sheet: Sheet) -> Iterator[Doubt]:
     stride = not sheet.themes & {"diffusion", "gan"} and sheet.says("detect", "detection", "yolov5", "yolov8", "yolo", "rcnn", "segmentation", "encoderdecoder", "uperhead", "segformer", "deeplabv")
     for s in sheet.settings:
         pixels = s.numbers[0] if s.numbers else s.number
-        if stride and pixels and s.key in ("imgsz", "img_size", "image_size", "crop_size", "input_size") and 8 <= pixels < 96 and not s.around & {"val", "test"}:
+        if stride and pixels and s.key in ("imgsz", "img_size", "image_size", "crop_size") and 8 <= pixels < 96 and not s.around & {"val", "test", "roi", "aligner", "mask"}:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {pixels:g}: a network with strides of 32 sees {pixels / 32:.2g} cells a side", (s,), "range")
     for s in sheet.settings:
         pixels = min(map(float, re.findall(r"\d+", s.text)), default=0) if s.text and s.key == "resolution" else float(s.number or 0)
@@ -176,7 +176,7 @@ def channels(sheet: Sheet) -> Iterator[Doubt]:
     """Parts that see the same picture with another number of channels."""
     wide = [s for s in sheet.settings if s.key in ("in_channels", "num_in_ch", "input_nc", "in_chans", "image_channels", "channels") and _whole(s) and not any(p.isdigit() for p in s.path)]
     for s in sheet.settings:
-        if re.fullmatch(r"disc_in_channels|d_in_channels|discriminator_in_channels|img_channels", s.key) and _whole(s):
+        if re.fullmatch(r"disc_in_channels|d_in_channels|discriminator_in_channels", s.key) and _whole(s):
             other = next((o for o in wide if o.key in ("in_channels", "input_nc", "image_channels")), None)
             if other is not None and _whole(other) != _whole(s) and (_whole(other) or 0) <= 4:
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {_whole(s)} and `{other.name}` is {_whole(other)}: both see the same pictures", (s, other))

@@ -141,8 +141,8 @@ def chosen_on_test(sheet: Sheet) -> Iterator[Doubt]:
     for setting in sheet.settings:
         if not setting.own & {"monitor", "select", "selection", "best", "early", "keep", "earlystop"} or not setting.text:
             continue
-        split = re.match(r"(?i)(test|train(?:ing)?)[/_.\-](?=\w)", setting.text)
-        if split and way_of(setting.text) and not (split[1].lower().startswith("train") and not _has_validation(sheet)):
+        split = re.match(r"(?i)(test)[/_.\-](?=\w)", setting.text)
+        if split and way_of(setting.text) and _has_validation(sheet) and not sheet.says("rollout", "env", "runner"):
             yield Doubt("train-val-leak", f"`{setting.name}` is {setting.text}: the checkpoint is chosen on the {split[1].lower()} data", (setting,), "range")
 
 

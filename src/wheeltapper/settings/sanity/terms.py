@@ -14,7 +14,7 @@ _TERM = frozenset("""loss losses rec recon reconstruction kl adv adversarial per
     background class cost coord noobj conf pixel gen generator dur pitch energy stop attention guided reward rewards length path mim cl""".split())
 _OTHER = frozenset("""decay wd init lr file path dir name type dtype norm bias scale_pos class_weights sample ema warmup start end schedule size precision bit bits dropout
     smoothing target temperature momentum frozen pretrained weights_path rank alphas lora embed network dim diffusion adam betas beta1 beta2 mixup cutmix step steps epoch epochs n num focal min max
-    std mean eps tie share tied layer skip standardization only every huber""".split())
+    lm wer sil word score kenlm ctc_decode decode std mean eps tie share tied layer skip standardization only every huber""".split())
 # A term without which the method does not work.
 CORE = {"box": "boxes", "bbox": "boxes", "cls": "classes", "rec": "the reconstruction", "recon": "the reconstruction", "reconstruction": "the reconstruction", "codebook": "the codes", "commitment": "the codes", "mel": "the spectrum"}
 
@@ -35,7 +35,7 @@ def _weighs(s: Setting, sheet: Sheet) -> bool:
 def negative(sheet: Sheet) -> Iterator[Doubt]:
     """A weight below zero drives the network away from what the term asks for."""
     for s in weights(sheet):
-        if (s.number or 0) < 0 and s.number != -1 or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost"}):
+        if (s.number or 0) < 0 and s.number != -1 or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost", "alpha"}):
             yield Doubt("wrong-loss-sign", f"`{s.name}` is {s.number:g}: a negative weight rewards what the term punishes", (s,))
 
 
@@ -51,7 +51,7 @@ def overwhelming(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: beside it the other terms of the loss have no say", (s,), "hint" if value >= 5000 else "range")
         elif s.own & {"identity", "idt"} and value >= 10:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: it is a share of the cycle's weight, and copying would be cheapest", (s,), "range")
-        elif s.own & {"reward", "rewards", "center", "centering"} and s.own & {"coef", "coefficient"} and value >= 10:
+        elif s.own & {"reward", "rewards"} and s.own & {"coef", "coefficient"} and s.own & {"center", "centering"} and value >= 10:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: it pulls every reward to zero", (s,), "range")
         elif s.own & {"disc", "adv", "adversarial", "gan", "commitment", "codebook"} and value >= 100:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: beside it the reconstruction has no say", (s,), "range")
