@@ -389,6 +389,26 @@ train_cfg = dict(type="EpochBasedTrainLoop", max_epochs=12)
 optim_wrapper = dict(type="OptimWrapper", optimizer=dict(type="SGD", lr=0.01, momentum=0.9))
 param_scheduler = [dict(type="MultiStepLR", by_epoch=True, milestones=[8, 11])]
 """
+ENGINES = """
+import torch
+from ignite.engine import create_supervised_evaluator, create_supervised_trainer
+from ignite.handlers import EarlyStopping
+from ignite.metrics import Loss
+from torch import nn
+from rows import learn, held
+
+net = nn.Linear(8, 2)
+cost = nn.CrossEntropyLoss()
+coach = create_supervised_trainer(net, torch.optim.SGD(net.parameters(), lr=0.1), cost)
+judge = create_supervised_evaluator(net)
+Loss(cost).attach(judge, "cost")
+
+def worth(engine):
+    return -engine.state.metrics["cost"]
+
+judge.add_event_handler("COMPLETED", EarlyStopping(5, score_function=worth, trainer=coach))
+coach.run(learn, max_epochs=9)
+"""
 FRAMEWORKS: dict[str, tuple[str, str, str]] = {
     "argument-beyond-sense": (TRAINER, "learning_rate=3e-5", "learning_rate=5e-2"),
     "schedule-is-not-the-run": (KERAS, "20 * (len(images) // 64)", "2 * (len(images) // 64)"),
@@ -398,6 +418,8 @@ FRAMEWORKS: dict[str, tuple[str, str, str]] = {
     "random-before-cache": (TFDATA, ".cache().map(stretch)", ".map(stretch).cache()"),
     "split-of-a-moving-order": (TFDATA, ", reshuffle_each_iteration=False", ""),
     "number-in-a-traced-step": (TRACED, "self.model.share.assign(min(1.0, epoch / 10))", "self.model.share = min(1.0, epoch / 10)"),
+    "watched-and-never-measured": (TRAINER, 'eval_strategy="epoch"', 'save_strategy="epoch", load_best_model_at_end=True'),
+    "score-of-the-worst": (ENGINES, "return -engine", "return engine"),
     "half-precision-overflows": (SEQ, 'Seq2SeqLM.from_pretrained("facebook/bart-base")', 'Seq2SeqLM.from_pretrained("google/mt5-small")'),
     "perplexity-of-another-base": (TRAINER, 'math.exp(coach.evaluate()["eval_loss"])', '2 ** coach.evaluate()["eval_loss"]'),
     "answer-is-the-question": (SEQ, 'text_target=rows["english"]', 'text_target=rows["german"]'),

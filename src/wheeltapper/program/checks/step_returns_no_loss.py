@@ -28,7 +28,7 @@ from wheeltapper.program.program import Class
 from wheeltapper.program.reading import Code
 
 ID = "step-returns-no-loss"
-CAUSE: str | None = "step-missing"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -94,12 +94,12 @@ def run_of_loops(story: Story, call: Val) -> Product:
 def accumulated(story: Story, call: Val) -> float | None:
     """How many batches make one such call: 1, the accumulation of an accelerator, None where another condition decides."""
     tests = [g.test for g in call.guards if g.taken]
-    if not tests:
-        return 1.0
-    if all(t.op == "attr" and t.name == "sync_gradients" for t in tests):
-        told = [number(c.kwargs.get("gradient_accumulation_steps")) for c in story.named("Accelerator")]
-        return told[0] if told and told[0] is not None else 1.0
-    return None
+    told = [number(c.kwargs.get("gradient_accumulation_steps")) for c in story.named("Accelerator")]
+    several = told[0] if told and told[0] is not None else 1.0
+    prepared = any(a is call.args[0] for p in story.named("prepare") for a in p.args[1:]) if call.args else False
+    if not tests:  # what an accelerator has prepared steps only with the optimizer
+        return several if prepared and not any("step_scheduler_with_optimizer" in c.kwargs for c in story.named("Accelerator")) else 1.0
+    return several if all(t.op == "attr" and t.name == "sync_gradients" for t in tests) else None
 
 
 def steps_per_epoch(fit: Val) -> Product:

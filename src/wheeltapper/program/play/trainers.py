@@ -20,6 +20,24 @@ JAX = ("jax", "flax", "nnx", "equinox", "eqx", "haiku")
 HANDLERS = "@handlers"
 
 
+def played_by_trainer(scene: Evaluator, base: Val, name: str, args: Args, kwargs: Keywords, node: ast.AST) -> bool:
+    """What a method of an engine or of a Keras model sets off; False where it is none."""
+    if name == "run" and base.op == "call" and "ignite" in base.origin:
+        play_engine(scene, base, kwargs.get("data") or (args[0] if args else None), node)
+        return True
+    if name == "fit" and base.op == "obj" and scene.program.method(base.name, "train_step"):
+        play_train_step(scene, base, args, kwargs, node)
+        return True
+    return False
+
+
+def applied_by_trainer(scene: Library, thing: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`value_and_grad(f)(x)` and `keras.Model(inputs, outputs)(x)`."""
+    if thing.op == "call" and thing.name in ("value_and_grad", "grad"):
+        return play_gradient(scene, thing, args, kwargs, node)
+    return applied_model(scene, thing, args, kwargs, node) if thing.op == "call" else None
+
+
 # -- one pass backwards, and a step, as a framework makes them ---------------------------------------------------
 
 
