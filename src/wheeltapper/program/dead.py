@@ -128,22 +128,22 @@ def computes(code: Code, value: ast.expr) -> bool:
         return isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice | ast.Tuple)
     if not any(isinstance(n, ast.Name) for n in ast.walk(value)):
         return False
-    return all(_is_pure(code, call, 0) for call in calls)
+    return all(_is_pure(code, call) for call in calls)
 
 
-def _is_pure(code: Code, call: ast.Call, depth: int) -> bool:
+def _is_pure(code: Code, call: ast.Call) -> bool:
     name = callee(call)
     if name in ACTS or not name:
         return False
     funcs, outside = code.program.targets(call)
-    if funcs and depth < 3:
-        return all(_has_no_effect(code, f, depth + 1) for f in funcs)
+    if funcs:
+        return all(_has_no_effect(f) for f in funcs)
     if name[:1].isupper():
         return False  # something is made: a thread, a bar, a wrapper may be wanted for its own sake
-    return bool(funcs) or outside
+    return outside
 
 
-def _has_no_effect(code: Code, func: Func, depth: int) -> bool:
+def _has_no_effect(func: Func) -> bool:
     if isinstance(func.node, ast.Lambda):
         return True
     for node in ast.walk(func.node):

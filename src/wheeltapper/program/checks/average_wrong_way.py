@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.derive import is_frozen
 from wheeltapper.program.play.formula import ends, worth_at
+from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 

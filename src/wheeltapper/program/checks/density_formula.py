@@ -23,11 +23,10 @@ If the layer is written for the other direction; the slope then says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-import math
-
 from wheeltapper.program.play.formula import ends, slope_at, worth_at
 from wheeltapper.program.play.signs import signs_in
 from wheeltapper.program.play.story import Story

@@ -72,7 +72,7 @@ def _names_read(code: Code) -> set[str]:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 out.add(node.value)
             elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) > 1:
-                out.update(n.value for n in ast.walk(node.args[1]) if isinstance(n, ast.Constant))
+                out.update(str(n.value) for n in ast.walk(node.args[1]) if isinstance(n, ast.Constant))
     return out
 
 

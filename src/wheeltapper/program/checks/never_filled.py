@@ -73,15 +73,13 @@ def _only_read(code: Code, scope: ast.AST, name: str) -> list[ast.AST]:
         up = code.program.parent(node)
         if isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Name | ast.BinOp) and isinstance(up.ctx, ast.Load):
             reads.append(up)
-        elif isinstance(up, ast.Attribute) and not up.attr.endswith("_") and up.attr not in ("append", "add", "data"):
-            continue
-        elif isinstance(up, ast.Call) and callee(up) in (*MAKES, "ones_like", "len", "print"):
+        elif (isinstance(up, ast.Attribute) and not up.attr.endswith("_") and up.attr not in ("append", "add", "data")) or (isinstance(up, ast.Call) and callee(up) in (*MAKES, "ones_like", "len", "print")):
             continue
         elif not isinstance(up, ast.BinOp | ast.Subscript):
             return []
     return reads if sets == 1 else []
 
 
-def _beside(scope: ast.AST, filled: set[str]) -> list[ast.AST]:
+def _beside(scope: ast.AST, filled: set[str]) -> list[ast.Subscript]:
     stores = [n for n in ast.walk(scope) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)]
     return [n for n in stores if n.value.id in filled][:4]  # type: ignore[attr-defined]

@@ -25,8 +25,8 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.program import callee
 from wheeltapper.program.play.story import RANDOM
+from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 
 ID = "same-expression-twice"

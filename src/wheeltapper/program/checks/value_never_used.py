@@ -39,7 +39,7 @@ DECIDES = True
 HALVES = {"chunk", "split", "tensor_split", "unbind", "hsplit", "vsplit", "array_split"}
 SHOWN = {  # numbers for people and for the machine, not for the training
     "time", "perf_counter", "now", "item", "strftime", "len", "size", "format", "join", "numel", "get_rank", "device_count", "monotonic",
-    "getenv", "int", "float", "arange", "linspace", "prod", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
+    "getenv", "min", "max", "int", "float", "arange", "linspace", "prod", "exists", "get_world_size", "cuda", "is_available", "str", "round", "environ", "current_device", "type",
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def check(code: Code) -> Iterator[Finding]:
         return
     dead = list(dead_values(code)) if code.story.losses else []
     for one in dead:
-        if _counts(code, one, dead):
+        if _counts(code, one, dead) and not _comes_after(code, one):
             text = f"`{one.name}` is computed and never used."
             others = [d.node for d in dead if d.scope is one.scope and d is not one]
             yield code.finding(
@@ -74,6 +74,17 @@ def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
     applied = any(c.op == "net" and c.node is one.value for c in code.story.calls)
     ours = (applied or bool(code.program.targets(one.value)[0])) and callee(one.value) not in ("step", "reset")
     return ours and (one.marked or _whole_pair(one, dead))
+
+
+def _comes_after(code: Code, one: Dead) -> bool:
+    """Behind the training, in straight code: a demonstration of what was learned."""
+    if any(isinstance(n, ast.For | ast.While) and any(m is one.node for m in ast.walk(n)) for n in ast.walk(one.scope)):
+        return False
+    inner = {id(n) for n in ast.walk(one.scope)}
+    trained = [t.node for t in code.story.training_loops if id(t.node) in inner]
+    calls = [n for call, _ in code.story.backwards for n in (*call.sites, call.node) if n is not None and id(n) in inner]
+    ends = [n.end_lineno or 0 for n in (*trained, *calls) if hasattr(n, "end_lineno")]
+    return bool(ends) and one.node.lineno > max(ends)
 
 
 def _whole_pair(one: Dead, dead: list[Dead]) -> bool:
