@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from more_twins import MORE
+from research_twins import RESEARCH
 
 HEAD = """
 import torch
@@ -313,3 +314,4 @@ TWINS: dict[str, tuple[str, str, str]] = {
     "adversarial-labels": (GAN, "fooled = -judge(made).mean()", "fooled = judge(made).mean()"),
 }
 TWINS.update(MORE)
+TWINS.update(RESEARCH)

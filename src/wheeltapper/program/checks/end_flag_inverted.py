@@ -54,7 +54,9 @@ def _is_flag(total: Val, factor: Val) -> bool:
     if any(OPPOSITE.search(name) for name in told):
         return False
     factor = plain(factor)
-    if factor.op not in ("attr", "item", "batch", "elem", "param") or any(v.op == "net" for v in made_of(factor, deep=False)):
+    if factor.op not in ("attr", "item", "batch", "elem", "param") or any(
+        v.op == "net" for v in made_of(factor, deep=False, stop=lambda v: v.op == "call" and v.name in ("step", "setitem"))
+    ):
         return False
     words = {factor.name, str(factor.data)} | words_on(factor, 6)
     if any(DONE.match(w) for w in words if w):
