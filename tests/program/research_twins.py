@@ -298,6 +298,42 @@ for epoch in range(30):
         adam.step()
 """
 )
+SOFT = STUDENT[: STUDENT.index("        soft =")] + """
+        loss = -(wanted * F.log_softmax(out, dim=1)).sum(1).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+"""
+DUEL = (
+    HEAD
+    + """
+from world import batches
+class Act(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(6, 2)
+    def forward(self, s):
+        return torch.tanh(self.net(s))
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 1)
+    def forward(self, s, a):
+        return self.net(torch.cat([s, a], -1)).squeeze(-1)
+act, judge = Act(), Judge()
+act_opt = torch.optim.Adam(act.parameters(), lr=3e-4)
+judge_opt = torch.optim.Adam(judge.parameters(), lr=3e-4)
+for s, a, r in batches():
+    judge_loss = F.mse_loss(judge(s, a), r)
+    judge_opt.zero_grad()
+    judge_loss.backward()
+    judge_opt.step()
+    act_loss = -judge(s, act(s)).mean()
+    act_opt.zero_grad()
+    act_loss.backward()
+    act_opt.step()
+"""
+)
 PLAYER = (
     HEAD
     + """
@@ -397,6 +433,27 @@ tasks = Tasks(3)
 for step in range(10000):
     (x, y), (xq, yq) = tasks.draw(10, 10)
     loss = F.mse_loss(net(x), y) + F.mse_loss(net(xq), yq)
+    adam.zero_grad()
+    loss.backward()
+    adam.step()
+"""
+)
+PLAIN_GAME = GAME.replace(" + 10 * fine(critic, real, fake)", "")
+SEEDED = (
+    HEAD
+    + """
+class Tasks:
+    def __init__(self, seed):
+        self.dice = torch.Generator().manual_seed(seed)
+    def draw(self, k):
+        x = torch.rand(k, 1, generator=self.dice)
+        return x, torch.sin(x * torch.rand(1, generator=self.dice))
+net = nn.Sequential(nn.Linear(1, 64), nn.ReLU(), nn.Linear(64, 1))
+adam = torch.optim.Adam(net.parameters(), lr=1e-3)
+tasks = Tasks(3)
+for step in range(10000):
+    x, y = tasks.draw(10)
+    loss = F.mse_loss(net(x), y)
     adam.zero_grad()
     loss.backward()
     adam.step()
@@ -502,5 +559,9 @@ RESEARCH: dict[str, tuple[str, str, str]] = {
     "schedule-asked-for-the-start": (BEST, "= rate_at(step)", "= rate_at(0)"),
     "inverse-in-forward-order": (MAPS, "for layer in reversed(self.layers)", "for layer in self.layers"),
     "names-match-nothing": (ADAPT, '["ask", "tell"]', '["q_proj", "v_proj"]'),
+    "seeded-in-every-turn": (SEEDED, "for step in range(10000):\n", "for step in range(10000):\n    tasks = Tasks(3)\n"),
+    "likelihood-made-smaller": (SOFT, "loss = -(wanted", "loss = (wanted"),
+    "critic-never-sees-fakes": (PLAIN_GAME, "critic_loss = critic(fake).mean()", "critic_loss = critic(real.flip(0)).mean()"),
+    "step-of-another-loss": (DUEL, "judge(s, act(s)).mean()", "judge(s, a).mean()"),
     "padding-counted": (TALK, "for w in said])", "for w in meant])"),
 }

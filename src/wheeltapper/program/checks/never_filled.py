@@ -15,7 +15,7 @@ changes it in place, or is given it; another array that was made in the same way
 
 When it is wrong
 ----------------
-If noughts are what is meant.
+If noughts are what is meant, as for a first hidden state.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
     if calls & SHOWN or any(isinstance(n, ast.JoinedStr | ast.Await | ast.Yield) for n in ast.walk(one.value)):
         return False
     if one.whole:
-        return computes(code, one.value)
+        return computes(code, one.value) and not _are_settings(one.value)
     if not isinstance(one.value, ast.Call):
         return False
     if callee(one.value) in HALVES and "random" not in ast.unparse(one.value.func):
@@ -74,6 +74,15 @@ def _counts(code: Code, one: Dead, dead: list[Dead]) -> bool:
     applied = any(c.op == "net" and c.node is one.value for c in code.story.calls)
     ours = (applied or bool(code.program.targets(one.value)[0])) and callee(one.value) not in ("step", "reset")
     return ours and (one.marked or _whole_pair(one, dead))
+
+
+def _are_settings(value: ast.expr) -> bool:
+    """Arithmetic of numbers and of settings: `cfg["steps"] // cfg["batch"]`."""
+    if any(isinstance(n, ast.Call | ast.Compare | ast.ListComp | ast.DictComp) for n in ast.walk(value)):
+        return False
+    places = [n.slice for n in ast.walk(value) if isinstance(n, ast.Subscript)]
+    texts = bool(places) and all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in places)
+    return texts or any(isinstance(n, ast.FloorDiv | ast.Mod) for n in ast.walk(value))
 
 
 def _comes_after(code: Code, one: Dead) -> bool:
