@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from framework_twins import FRAMEWORKS
 from more_twins import MORE
+from research_twins import RESEARCH
 
 HEAD = """
 import torch
@@ -315,3 +316,4 @@ TWINS: dict[str, tuple[str, str, str]] = {
 }
 TWINS.update(MORE)
 TWINS.update(FRAMEWORKS)
+TWINS.update(RESEARCH)

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.derive import is_frozen
 from wheeltapper.program.play.formula import ends, worth_at
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of, number
@@ -66,10 +67,11 @@ def check(code: Code) -> Iterator[Finding]:
         if owner is None or not mix.call.loops:
             continue
         source = _source(mix)
-        if math.isnan(mix.keeps) and not (story.is_trained(owner) and source is not None and not story.is_trained(source)):
+        trained = story.is_trained(owner) and not is_frozen(story, owner)
+        if math.isnan(mix.keeps) and not (trained and source is not None and not story.is_trained(source)):
             continue
         kept_apart = any(v.op in ("comp", "dict") for v in made_of(mix.into))  # {name: value.clone() ...}
-        if story.is_trained(owner) and not kept_apart:
+        if trained and not kept_apart:
             yield code.seen(
                 ID,
                 "The trained weights are overwritten with a mix of themselves and the average.",
@@ -119,7 +121,7 @@ def _worth(value: Val) -> float:
     if known is not None:
         return known
     loose = ends(value)
-    found = [worth_at(value, {id(e): x for e in loose}) for x in TRIED] if loose else []
+    found = [worth_at(value, {id(e): x for e in loose}) for x in TRIED]
     sure = [x for x in found if x is not None]
     if len(sure) == len(TRIED) and (all(0 <= x < 0.3 for x in sure) or all(0.7 < x <= 1 for x in sure)):
         return sum(sure) / len(sure)

@@ -16,7 +16,7 @@ sense: the smaller or larger of two, a sum of two terms, a difference.
 
 When it is wrong
 ----------------
-If a doubling is meant.
+If a doubling is meant; a factor of two says that more plainly.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ there.
 
 When it is wrong
 ----------------
-Never, as far as we know.
+If the two sides are meant to differ; no published objective does so.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from wheeltapper.program.play.value import Val, made_of, number, plain
 from wheeltapper.program.reading import Code
 
 DONE = re.compile(r"^(dones?|terminals?|terminated|terminations?|is_done|is_terminal|episode_ends?|next_dones?|d|term|terms)$", re.I)
+OPPOSITE = re.compile(r"mask|not_|non|alive|cont|undone", re.I)
 
 ID = "end-flag-inverted"
 CAUSE: str | None = "bootstraps-past-the-end"
@@ -42,22 +43,28 @@ def check(code: Code) -> Iterator[Finding]:
             for factor in factors(side) if side is not None else ():
                 if factor is net or factor is discount or number(factor) is not None:
                     continue
-                if _is_flag(code, total, factor):
+                if _is_flag(total, factor):
                     yield code.seen(ID, "The next value is multiplied by the flag for the end itself, not by one minus it.", total, factor)
                     return
 
 
-def _is_flag(code: Code, total: Val, factor: Val) -> bool:
+def _is_flag(total: Val, factor: Val) -> bool:
+    told = {n.id for n in ast.walk(total.node) if isinstance(n, ast.Name)} if total.node is not None else set()
+    told |= {n.attr for n in ast.walk(total.node) if isinstance(n, ast.Attribute)} if total.node is not None else set()
+    if any(OPPOSITE.search(name) for name in told):
+        return False
     factor = plain(factor)
-    if factor.op not in ("attr", "item", "batch", "elem", "param") or any(v.op == "net" for v in made_of(factor, deep=False)):
+    if factor.op not in ("attr", "item", "batch", "elem", "param") or any(
+        v.op == "net" for v in made_of(factor, deep=False, stop=lambda v: v.op == "call" and v.name in ("step", "setitem"))
+    ):
         return False
     words = {factor.name, str(factor.data)} | words_on(factor, 6)
     if any(DONE.match(w) for w in words if w):
         return True
-    return _named_so(total, factor)
+    return _named_so(total)
 
 
-def _named_so(total: Val, factor: Val) -> bool:
+def _named_so(total: Val) -> bool:
     """The name by which the formula calls it, where the formula is a plain product."""
     names = [n.id for n in ast.walk(total.node) if isinstance(n, ast.Name)] if total.node is not None else []
     minus = [n for n in ast.walk(total.node) if isinstance(n, ast.Sub)] if total.node is not None else []

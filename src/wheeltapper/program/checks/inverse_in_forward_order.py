@@ -15,7 +15,7 @@ none of the two goes backwards.
 
 When it is wrong
 ----------------
-If the layers commute.
+If the layers commute, so that their order does not matter.
 """
 
 from __future__ import annotations

@@ -75,9 +75,10 @@ def _gives_arrays(method: Func) -> bool:
 def _given_back(code: Code, node: ast.Assign, name: str, owner: str) -> ast.AST | None:
     func = code.program.func_of.get(node)
     for call in code.program.calls.get("load_state_dict", []):
-        if code.program.func_of.get(call) is func and isinstance(call.func, ast.Attribute) and dotted_name(call.func.value) == owner:
-            if any(isinstance(a, ast.Name) and a.id == name for a in call.args) and call.lineno > node.lineno:
-                return call
+        own = isinstance(call.func, ast.Attribute) and dotted_name(call.func.value) == owner
+        given = any(isinstance(a, ast.Name) and a.id == name for a in call.args)
+        if own and given and code.program.func_of.get(call) is func and call.lineno > node.lineno:
+            return call
     for loop in code.program.live_by_type.get(ast.For, []):
         assert isinstance(loop, ast.For)
         read = {ast.unparse(n) for n in ast.walk(loop.iter)}

@@ -53,4 +53,4 @@ def _is_likelihood(value: Val) -> bool:
 
 
 def _is_ratio(value: Val) -> bool:
-    return any(v.op == "bin" and v.name in ("Sub", "Div") for v in [value, *value.args])
+    return value.op == "bin" and value.name in ("Sub", "Div")

@@ -15,7 +15,7 @@ changes it in place, or is given it; another array that was made in the same way
 
 When it is wrong
 ----------------
-If noughts are what is meant.
+If noughts are what is meant, as for a first hidden state.
 """
 
 from __future__ import annotations
@@ -80,6 +80,6 @@ def _only_read(code: Code, scope: ast.AST, name: str) -> list[ast.AST]:
     return reads if sets == 1 else []
 
 
-def _beside(scope: ast.AST, filled: set[str]) -> list[ast.AST]:
+def _beside(scope: ast.AST, filled: set[str]) -> list[ast.Subscript]:
     stores = [n for n in ast.walk(scope) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)]
     return [n for n in stores if n.value.id in filled][:4]  # type: ignore[attr-defined]

@@ -57,7 +57,7 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.seen(ID, "The table of single steps is used; the one of all steps so far is made of it and meant here.", a, path, product)
             return
         if same:
-            target = _target(story, loss, net)
+            target = _target(loss, net)
             if target is not None and _is_another_velocity(path, target, data, noise, ends(a)[0]):
                 yield code.seen(ID, "The target is not the derivative of the path between the two ends.", path, target, loss)
                 return
@@ -124,7 +124,7 @@ def _product_of(story: Story, tables: list[Val]) -> Val | None:
     return None
 
 
-def _target(story: Story, loss: Val, net: Val) -> Val | None:
+def _target(loss: Val, net: Val) -> Val | None:
     sides = [a for a in loss.args[:2] if not any(v is net for v in made_of(a, deep=False))]
     return sides[0] if len(sides) == 1 else None
 

@@ -25,13 +25,13 @@ import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.story import RANDOM
 from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 
 ID = "same-expression-twice"
 CAUSE: str | None = "views-identical"
 DECIDES = True
+NOISE = {"rand", "randn", "randn_like", "rand_like", "normal", "uniform", "bernoulli", "standard_normal", "random", "augment", "transform"}
 
 def check(code: Code) -> Iterator[Finding]:
     entered = code.story.player.entered
@@ -59,7 +59,7 @@ def _is_drawn(code: Code, func: ast.AST, node: ast.expr) -> bool:
         for one in ast.walk(func):
             if isinstance(one, ast.Assign) and wanted & {n.id for t in one.targets for n in ast.walk(t) if isinstance(n, ast.Name)}:
                 calls = [n for n in ast.walk(one.value) if isinstance(n, ast.Call)]
-                if any(callee(c) in RANDOM or _draws(code, c) for c in calls):
+                if any(callee(c) in NOISE or _draws(code, c) for c in calls):
                     return True
                 wanted = wanted | {n.id for n in ast.walk(one.value) if isinstance(n, ast.Name)}
     return False
@@ -67,4 +67,4 @@ def _is_drawn(code: Code, func: ast.AST, node: ast.expr) -> bool:
 
 def _draws(code: Code, call: ast.Call) -> bool:
     funcs, _ = code.program.targets(call)
-    return any(callee(n) in RANDOM for f in funcs for n in ast.walk(f.node) if isinstance(n, ast.Call))
+    return any(callee(n) in NOISE for f in funcs for n in ast.walk(f.node) if isinstance(n, ast.Call))

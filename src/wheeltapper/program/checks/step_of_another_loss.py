@@ -62,4 +62,4 @@ def _last_before(story: Story, step: Val) -> tuple[Val, Val] | None:
 
 def _opaque(loss: Val) -> bool:
     """Something in it is not known: a parameter of a function nobody calls, a library's network."""
-    return any(v.op in ("param", "free", "gen", "obj") for v in reached(loss))
+    return any(v.op in ("param", "free", "gen", "obj") or v.name in ("Parameter", "ParameterDict", "ParameterList") for v in reached(loss))

@@ -15,7 +15,7 @@ Both sides of the write are one and the same network, or one and the same parame
 
 When it is wrong
 ----------------
-Never, as far as we know.
+Never, as far as we know: such a write changes nothing.
 """
 
 from __future__ import annotations

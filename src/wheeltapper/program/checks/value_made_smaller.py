@@ -17,7 +17,7 @@ plus.
 
 When it is wrong
 ----------------
-If the critic predicts costs.
+If the critic predicts costs and not rewards.
 """
 
 from __future__ import annotations

@@ -55,6 +55,13 @@ def learns_through(story: Story, value: Val) -> list[Val]:
     return [v for v in with_gradient(value) if v.op == "net" and story.is_trained(v.args[0])]
 
 
+def is_frozen(story: Story, network: Val) -> bool:
+    """Whether its parameters are told not to want gradients."""
+    told = [c for c in story.named("setattr") if c.args[1].data == "requires_grad" and c.args[2].data is False]
+    told += [c for c in story.named("requires_grad_") if len(c.args) > 1 and c.args[1].data is False]
+    return any(v is network or any(a is network for a in v.args) for c in told for v in made_of(c.args[0]))
+
+
 # -- numbers with names ------------------------------------------------------------------------------------------
 
 

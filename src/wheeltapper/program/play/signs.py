@@ -63,13 +63,10 @@ def _weighed(product: Val) -> Iterator[tuple[Val, Val]]:
 
 
 def summands(value: Val, depth: int = 0) -> Iterator[Val]:
-    """The terms that are added up to a loss, weights and signs taken off. Inside of a mean nothing is taken apart."""
+    """The terms that are added up to a loss, weights and signs taken off. Neither a mean nor a choice of values is taken apart."""
     go = depth + 1
     if depth > DEEP:
         yield value
-    elif value.op == "phi":
-        for one in value.args:
-            yield from summands(one, go)
     elif value.op == "unary" and value.name == "USub":
         yield from summands(value.args[0], go)
     elif value.op == "bin" and value.name in ("Add", "Sub"):
@@ -78,7 +75,7 @@ def summands(value: Val, depth: int = 0) -> Iterator[Val]:
     elif value.op == "bin" and value.name in ("Mult", "Div") and len(list(_weighed(value))) == 1:
         for one, _ in _weighed(value):
             yield from summands(one, go)
-    elif value.op == "net" and isinstance(value.data, Val) and value.data.op in ("bin", "phi", "unary"):
+    elif value.op == "net" and isinstance(value.data, Val) and value.data.op in ("bin", "unary"):
         yield from summands(value.data, go)
     elif value.op == "call" and value.name in ("stack", "sum") and value.args and value.args[0].items:
         for one in value.args[0].items:

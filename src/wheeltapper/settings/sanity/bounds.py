@@ -48,7 +48,7 @@ cluster/clusters/prototype/prototypes n | - | [2,) | hint | - | one group holds 
 =(?:\w+_)?(?:init|initializer|initialization)(?:_method)?_?(?:std|stddev|range)|initializer_range | log noise sigma | [0,0.8] | hint | init-too-large | weights of this size saturate every layer
 init method std | - | [0,0.8] | hint | init-too-large | weights of this size saturate every layer
 init gain | - | [0,8] | hint | init-too-large | weights of this size saturate every layer
-init/initializer scale/gain | amp loss grad logit fp16 scaler log layer alpha temperature lora weight_ growth | [0,50] | hint | init-too-large | weights of this size saturate every layer
+init/initializer gain | amp loss grad logit fp16 scaler log layer alpha temperature lora weight_ growth | [0,50] | hint | init-too-large | weights of this size saturate every layer
 param init | glorot xavier | [0,2] | hint | init-too-large | weights of this size saturate every layer
 log std init/start/initial | - | [-10,3] | hint | init-too-large | the first actions are all noise, or none
 std init/start/initial | log weights_ | [0,20] | hint | init-too-large | the first values are all noise
@@ -89,10 +89,10 @@ img/image range | n size min max ratio | (0,65536] | hint | input-not-normalised
 max wav value | - | [1000,) | range | input-not-normalised | samples of 16 bits are divided by 32768
 # Diffusion.
 =(?:num_)?(?:train_)?(?:diffusion_)?(?:timesteps|diffusion_steps)|diffusion_steps | sampling sample inference ddim env total | [4,) | range | - | the noise goes in leaps
-beta start @diffusion/beta | adam kl opt | (0,0.1] | hint | sigma-mismatch | the first step destroys the picture
+beta start @diffusion/beta | adam kl opt controller | (0,0.1] | hint | sigma-mismatch | the first step destroys the picture
 beta end @diffusion/beta | adam kl opt | [1e-3,1) | hint | sigma-mismatch | a variance beyond 1 is no noise schedule
 # Lengths of texts.
-=(?:max_|model_max_)?(?:seq|sequence|context|source|target|input|src|tgt|text|train)_?(?:seq_)?len(?:gth)?|max_len(?:gth)?|block_size|cutoff_len|n_ctx|context_(?:size|length)|(?:max_)?(?:source|target)_positions|max_position_embeddings|n_positions|max_seq_len(?:gth)? | valid n pred label queue image img audio forecast | [8,) | hint | - | hardly a sentence fits
+=(?:max_|model_max_)?(?:seq|sequence|context|source|target|input|src|tgt|text|train)_?(?:seq_)?len(?:gth)?|max_len(?:gth)?|block_size|cutoff_len|n_ctx|context_(?:size|length)|(?:max_)?(?:source|target)_positions|max_position_embeddings|n_positions|max_seq_len(?:gth)? | valid n pred label queue image img audio forecast | [3,) | hint | - | hardly a sentence fits
 =(?:generation_|gen_|max_)(?:max_|response_|completion_|target_|new_|gen_)?(?:len|length|tokens|new_tokens) | min batch per vocab n seq prompt source context | [2,) | hint | - | nothing can be said in it
 =max_tokens_per_batch|tokens_per_batch|batch_tokens | generation sampling | [64,) | hint | - | hardly a sentence fits into a batch
 # Pictures.

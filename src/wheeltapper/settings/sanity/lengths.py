@@ -25,6 +25,7 @@ KINDS = (
 _NOT_LENGTH = frozenset({"factor", "coef", "lr", "ratio", "fraction", "prob", "rate", "decay_rate", "momentum", "gamma", "multiplier"})
 _RUN = word_set("n max total train training num step epoch timestep timesteps env kimg end trainer duration iters run limit until")
 SHORT, LONG = 0.5, 4.0  # of the run: where a schedule is over, or hardly begun
+LIKE_STEPS = 3.0  # times the epochs: a place without a unit that lies so far beyond them is told in steps
 
 
 def unit_of(setting: Setting) -> str | None:
@@ -104,6 +105,8 @@ def milestones(sheet: Sheet) -> Iterator[Doubt]:
             total = known[0] if len(known) == 1 else None
         if total is None or total.number is None or min(cuts) <= 1.5 * total.number:
             continue
+        if unit is None and unit_of(total) == "epochs" and min(cuts) > LIKE_STEPS * total.number:
+            continue  # more likely in steps, and how many there are is not known
         text = f"the rate is cut first at {min(cuts):g} (`{setting.name}`), and the run has {total.number:g} (`{total.name}`)"
         yield Doubt("milestones-never-reached", text, (setting, total), "hint" if min(cuts) > 3 * total.number else "range")
 
@@ -131,6 +134,9 @@ def horizons(sheet: Sheet) -> Iterator[Doubt]:
         if total is None or not total.number or total is setting or is_noam(sheet, setting):
             continue
         share = value / total.number
+        guessed = _unit_by_flag(sheet, setting) is None and unit_of(setting) is None
+        if guessed and unit == "epochs" and share > LIKE_STEPS:
+            continue  # more likely in steps
         if (unit == "steps" and total.number < 1000) or _one_of_several(sheet, setting, total.number):
             continue  # a trial run, or one phase of many
         told = f"the schedule is laid out for {value:g} (`{setting.name}`), the run for {total.number:g} (`{total.name}`)"

@@ -37,7 +37,7 @@ def datasets(sheet: Sheet) -> list[tuple[str, Setting]]:
         named = s.own & set(_DATA.split("/")) or (s.key in ("name", "dataset_file", "exp", "experiment") and not s.above & {"model", "network", "opt", "optimizer"})
         if not s.text or len(s.text) > 120 or not named or s.around & {"pipeline", "layout", "pretrained", "checkpoint", "init"}:
             continue
-        pieces = {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
+        pieces = {plain(s.text)} if "root" in s.key or s.text.startswith(("/", "./", "data/")) else {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
         out += [(name, s) for name in CLASSES if name in pieces]
     return out
 

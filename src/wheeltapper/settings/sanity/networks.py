@@ -159,11 +159,6 @@ def image_sizes(sheet: Sheet) -> Iterator[Doubt]:
             if s.leaf.file == other.leaf.file and s.number != other.number and sheet.themes & {"gan"}:
                 odd = s if (s.above & {"discriminator", "generator", "d"}) else other
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: the parts do not fit", (odd, other if odd is s else s))
-    stride = not sheet.themes & {"diffusion", "gan"} and sheet.says("detect", "detection", "yolov5", "yolov8", "yolo", "rcnn", "segmentation", "encoderdecoder", "uperhead", "segformer", "deeplabv")
-    for s in sheet.settings:
-        pixels = s.numbers[0] if s.numbers else s.number
-        if stride and pixels and s.key in ("imgsz", "img_size", "image_size", "crop_size") and 8 <= pixels < 96 and not s.around & {"val", "test", "roi", "aligner", "mask"}:
-            yield Doubt("setting-beyond-practice", f"`{s.name}` is {pixels:g}: a network with strides of 32 sees {pixels / 32:.2g} cells a side", (s,), "range")
     for s in sheet.settings:
         pixels = min(map(float, re.findall(r"\d+", s.text)), default=0) if s.text and s.key == "resolution" else float(s.number or 0)
         if s.key in ("resolution", "image_size", "img_size") and 0 < pixels < 256 and sheet.says("stable", "sdxl") and sheet.says("diffusion", "sdxl"):
