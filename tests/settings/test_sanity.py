@@ -54,7 +54,7 @@ CASES = [
     ("lr-too-high", "library: xgboost\nparams:\n  eta: 0.05\n  max_depth: 6\n", "0.05", "50"),
     ("params-not-in-optimizer", "base_model: meta-llama/Llama-3-8B\nlora_target_modules: [q_proj, v_proj]\n", "[q_proj, v_proj]", "[query_key_value]"),
     ("target-misaligned", "tokenizer: bert-large-uncased\nvocab_size: 30528\n", "30528", "21128"),
-    ("unknown-config-key", "data:\n  num_workers: 4\nweight_decay: 0.1\ngradient_checkpointing: true\n", "gradient_checkpointing", "gradient_chekpointing"),
+    ("unknown-config-key", "data:\n  num_workers: 4\nweight_decay: 0.1\ngradient_accumulation_steps: 4\n", "gradient_accumulation_steps", "gradient_acumulation_steps"),
     ("warmup-longer-than-run", "max_duration: 24800ba\nscheduler:\n  t_warmup: 100ba\n", "100ba", "100ep"),
 ]  # fmt: skip
 

@@ -49,7 +49,7 @@ _MADE = re.compile(r"(?:^|[\s:=])([A-Z]\w*\([A-Za-z_]\w*=.+\))\s*$")  # a datacl
 _OPEN_MADE = re.compile(r"(?:^|[\s:=])((?:Namespace|[A-Z]\w*(?:Arg\w*|Config|Conf|Params|Options|Settings|Hparams))\((?:[A-Za-z_]\w*=[^()]*(?:\([^()]*\)[^()]*)*,)?)\s*$")
 _RESULT = re.compile(r"(?i)(?:^|_)(?:loss|acc|accuracy|ppl|perplexity|f1|auc|runtime|per_second)$")
 _OPEN_DICT = re.compile(r"^\{['\"][A-Za-z_][\w.-]*['\"]\s*:[^{}]*,\s*$")  # as pprint begins a dict that spans lines
-_CELLS = re.compile(r"^\s*[|│┃]\s*([A-Za-z_][\w.-]*)\s*[|│┃]\s*([^|│┃]*?)\s*[|│┃]\s*$")  # a row of a drawn table of settings
+_CELLS = re.compile(r"(?:^|\s)[|│┃]\s*([A-Za-z_][\w.-]*)\s*[|│┃]\s*([^|│┃]*?)\s*[|│┃]\s*$")  # a row of a drawn table of settings
 _OWN_WORD = re.compile(r"^\W*[^\s{]{1,24}\s*[:=]?\s*(\{['\"][A-Za-z_].*\})\s*$")  # a dict behind a word of any language
 _KEYS = re.compile(r"['\"]([A-Za-z_][\w.-]*)['\"]\s*:(\s)")
 _CALLED = re.compile(r"(?i)^\W*(?:\w+ )?(?:options?|arg(?:ument)?s|flags|config\w*|settings?|hyper-?param\w*|hparams|params|setup|cfg)\b")
@@ -169,7 +169,7 @@ class EchoScanner:
             return
         if (" --" in body or ": {" in body or "={" in body or _MADE.search(body)) and self._whole_line(n, body, prefix.end):
             return
-        if self._mode in ("", "pairs") and (cells := _CELLS.match(body)):
+        if self._mode in ("", "pairs") and (cells := _CELLS.search(text)):
             self._extend("pairs", n, f"{' ' * cells.start(1)}{cells[1]} = {cells[2]}")
             return
         logged = prefix.time is not None or prefix.level is not None

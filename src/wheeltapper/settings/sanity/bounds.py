@@ -32,11 +32,11 @@ mosaic | n close scale | [0,1] | hint | - | a probability lies between 0 and 1
 noise density | - | (0,0.85] | hint | - | too little of the text is left to predict from
 =masked_lm_prob|mlm_prob(?:ability)?|mlm_mask_prop|mlm_ratio | n | (0,0.85] | hint | - | too little is left to predict from, or nothing is masked
 =mask_prob(?:ability)?|mask_prop | channel time feature | [0,0.95] | hint | - | too little is left to predict from, or nothing is masked
-=label_?smooth(?:ing)?(?:_(?:factor|eps|epsilon|rate|value))?|smoothing|ls_eps | dice laplace data | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
+=label_?smooth(?:ing)?(?:_(?:factor|eps|epsilon|rate|value))?|smoothing|ls_eps | dice laplace data negative frequency sampling | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
 label smoothing | dice | [0,0.5) | hint | label-smoothing-too-strong | the wrong answers get as much as the right one
 top p | k n | [0,1] | hint | - | the nucleus is a share of the probability
 # Sizes that cannot be so small.
-embed/embedding/embeddings/emb/latent/hidden/bottleneck/projection/feat/feature dim/size/width/dims/channels/units | n kernel patch batch image drop layer | [2,) | hint | - | one number cannot tell things apart
+embed/embedding/embeddings/emb/latent/hidden/bottleneck/projection/feat/feature dim/size/width/dims/units | n kernel patch batch image drop layer | [2,) | hint | - | one number cannot tell things apart
 z/w/latent/code/embed/moco dim | n drop | [2,) | hint | - | one number cannot tell things apart
 nz | - | [2,) | hint | - | one number cannot tell things apart
 d model | n sched scheduler | [4,) | hint | - | the network is too narrow to hold anything
@@ -92,7 +92,7 @@ max wav value | - | [1000,) | range | input-not-normalised | samples of 16 bits 
 beta start @diffusion/beta | adam kl opt controller | (0,0.1] | hint | sigma-mismatch | the first step destroys the picture
 beta end @diffusion/beta | adam kl opt | [1e-3,1) | hint | sigma-mismatch | a variance beyond 1 is no noise schedule
 # Lengths of texts.
-=(?:max_|model_max_)?(?:seq|sequence|context|source|target|input|src|tgt|text|train)_?(?:seq_)?len(?:gth)?|max_len(?:gth)?|block_size|cutoff_len|n_ctx|context_(?:size|length)|(?:max_)?(?:source|target)_positions|max_position_embeddings|n_positions|max_seq_len(?:gth)? | valid n pred label queue image img audio forecast | [3,) | hint | - | hardly a sentence fits
+=(?:max_|model_max_)?(?:seq|sequence|context|source|target|input|src|tgt|text|train)_?(?:seq_)?len(?:gth)?|max_len(?:gth)?|block_size|cutoff_len|n_ctx|context_(?:size|length)|(?:max_)?(?:source|target)_positions|max_position_embeddings|n_positions|max_seq_len(?:gth)? | valid n pred label queue image img audio forecast attribute answer processor processors | [3,) | hint | - | hardly a sentence fits
 =(?:generation_|gen_|max_)(?:max_|response_|completion_|target_|new_|gen_)?(?:len|length|tokens|new_tokens) | min batch per vocab n seq prompt source context | [2,) | hint | - | nothing can be said in it
 =max_tokens_per_batch|tokens_per_batch|batch_tokens | generation sampling | [64,) | hint | - | hardly a sentence fits into a batch
 # Pictures.

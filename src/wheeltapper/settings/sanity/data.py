@@ -10,7 +10,7 @@ from wheeltapper.settings.words import word_set
 
 TRAIN, HELD = frozenset({"train", "training", "trn"}), frozenset({"val", "valid", "validation", "eval", "dev", "test", "testing", "evaluation"})
 _TOKEN = re.compile(r"[a-z]+")
-_DATA = word_set("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name")
+_DATA = word_set("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards")
 _SHUFFLED = word_set("shuffle use do is train training data dataset datasets loader dataloader files file samples sample")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDER = {"train": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2}
@@ -43,12 +43,17 @@ def _texts(setting: Setting) -> list[str]:
 
 def _of_data(setting: Setting) -> bool:
     bare = set(_TOKEN.findall(setting.key)) <= TRAIN | HELD
-    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "vocab", "tokenizer", "bpe", "spm", "dict", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"} and not setting.above & {"gallery", "query", "memory", "knn", "bank"}
+    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "vocab", "tokenizer", "bpe", "spm", "dict", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"} and not setting.above & {"processor", "processors", "preprocess", "gallery", "query", "memory", "knn", "bank"}
+
+
+def evaluates(sheet: Sheet) -> bool:
+    """A configuration for evaluating, by its name: what its training part names is not trained on."""
+    return len(sheet.files) > 0 and all(re.search(r"(?i)eval|test|infer|predict|demo", file.rsplit("/", 1)[-1]) for file in sheet.files)
 
 
 def same_data(sheet: Sheet) -> Iterator[Doubt]:
     """Training and validation read the same file or split."""
-    if "gan" in sheet.themes:
+    if "gan" in sheet.themes or evaluates(sheet):
         return  # samples are held against what is trained on
     found = [(s, _split_of(s), _texts(s)) for s in sheet.settings if s.text or isinstance(s.value, list)]
     train = [(s, t) for s, split, t in found if split == "train" and t and _of_data(s)]
@@ -61,7 +66,8 @@ def same_data(sheet: Sheet) -> Iterator[Doubt]:
 
 def _says_which(text: str) -> bool:
     """Not the root or the name of a whole data set, which both parts share."""
-    return bool(set(_TOKEN.findall(text.lower())) & (TRAIN | HELD)) and "path to" not in text
+    words = set(_TOKEN.findall(text.lower()))
+    return bool(words & TRAIN) != bool(words & HELD) and "path to" not in text
 
 
 def _file(text: str) -> bool:
@@ -78,6 +84,8 @@ def _told_apart(sheet: Sheet, a: Setting, b: Setting) -> bool:
 
 def other_part(sheet: Sheet) -> Iterator[Doubt]:
     """Training reads a file that is called test; validation one that is called train."""
+    if evaluates(sheet):
+        return
     for s in sheet.settings:
         split, texts = _split_of(s), _texts(s)
         if not split or not texts or not _of_data(s) or len(texts) > 20 or s.own & {"name"} - {"split"} or s.around & {"prefix"} or (s.own & {"img", "image"} and len(s.own) > 1):
@@ -234,6 +242,19 @@ def normalisation(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("input-not-normalised", f"`{mean.name}` is {mean.value}: Hounsfield units lie in hundreds", (mean, spread))
 
 
+_PREPARED = word_set("mean mean_value mean_file std normalize normalise to_rgb bgr_to_rgb to_float32 image_mean image_std scale_factor rescale")
+
+
+def prepared_alike(sheet: Sheet) -> Iterator[Doubt]:
+    """Training and validation data are normalised in the same way."""
+    for s in sheet.settings:
+        if s.key not in _PREPARED or _split_of(s) != "train" or any(part.isdigit() for part in s.path):
+            continue
+        other = next((o for o in sheet.settings if o.key == s.key and _split_of(o) == "held" and _rest(o) == _rest(s) and o.leaf.file == s.leaf.file), None)
+        if other is not None and str(other.value) != str(s.value):
+            yield Doubt("eval-normalisation-mismatch", f"`{s.name}` is {s.value} and `{other.name}` is {other.value}: validation data are prepared otherwise", (other, s))
+
+
 def raw_scale(sheet: Sheet) -> Iterator[Doubt]:
     """Inputs fed as 0 to 255, or tables of columns fed as they are."""
     for s in sheet.settings:
@@ -248,4 +269,4 @@ def raw_scale(sheet: Sheet) -> Iterator[Doubt]:
         yield Doubt("output-activation-wrong", f"`{activation.name}` is {activation.text}, and the data are scaled to -1 to 1 (`{half[0].name}`)", (activation, half[0]))
 
 
-CHECKS = (same_data, other_part, stopping_data, copies_source, label_among_features, dates_in_order, shares_of_data, not_shuffled, normalisation, raw_scale)
+CHECKS = (same_data, other_part, stopping_data, copies_source, label_among_features, dates_in_order, shares_of_data, not_shuffled, normalisation, prepared_alike, raw_scale)

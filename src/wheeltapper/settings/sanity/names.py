@@ -170,6 +170,23 @@ def tokenizers(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("target-misaligned", f"`{s.name}` is {s.text}, and student and data are of {', '.join(sorted(map(str, others)))}: their vocabularies differ", (s,))
 
 
+def versions(sheet: Sheet) -> Iterator[Doubt]:
+    """Tokenizer, weights and network of different models, by the names of their parts."""
+    told: list[tuple[str, Setting]] = []
+    for s in sheet.settings:
+        part = s.around & {"model", "tokenizer", "checkpointer", "checkpoint"}
+        found = re.search(r"(?i)(?<![a-z])(llama|qwen|gemma|mistral|phi|t5|mt5|bert|gpt2|pythia)[_-]?([1-4](?:[._]\d)?)?(?![a-z0-9])", s.text) if part and not s.own & {"output", "dir", "reward", "ref", "teacher", "class"} else None
+        if found and s.own & {"component", "type", "path", "name", "model", "tokenizer"}:
+            told.append((found[1].lower() + (found[2] or "")[:1], s))
+    names = {name for name, _ in told}
+    if len(names) != 2 or min(names, key=len) in max(names, key=len) or len(told) < 3 or sheet.themes & {"distill"}:
+        return
+    odd = [(name, s) for name, s in told if sum(n == name for n, _ in told) == 1]
+    if len(odd) == 1:
+        other = next((name, s) for name, s in told if name != odd[0][0])
+        yield Doubt("target-misaligned", f"`{odd[0][1].name}` is of {odd[0][0]}, and `{other[1].name}` of {other[0]}", (odd[0][1], other[1]), "range")
+
+
 def chat_templates(sheet: Sheet) -> Iterator[Doubt]:
     """The chat markers of another model."""
     model = next((s for s in sheet.settings if s.has("model/base", "output dir tokenizer type reward ref") and family_of_name(s.text)), None)
@@ -215,7 +232,7 @@ def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
                 break
     for at, s in enumerate(rates):
         for other in rates[:at]:
-            if s.number != other.number and not (s.own | other.own) & {"target", "orig", "original", "source", "resample", "new", "input", "output", "raw", "feats", "feat", "for"}:
+            if s.number != other.number and not (s.own | other.own) & {"target", "orig", "original", "source", "resample", "new", "input", "output", "raw", "feats", "feat", "for", "encoder"}:
                 first, second = (s, other) if len(s.path) > len(other.path) else (other, s)
                 yield Doubt("train-val-shift", f"`{first.name}` is {first.number:g} and `{second.name}` is {second.number:g}: one of them reads the sound too fast or too slow", (first, second))
 
@@ -231,4 +248,4 @@ def reward_head(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("objective-mismatch", f"`{s.name}` is {s.text}: a reward needs a head that classifies sequences (SEQ_CLS)", (s,))
 
 
-CHECKS = (class_counts, vocabularies, learned_positions, blank_index, tokenizers, chat_templates, adapter_targets, quantised, sample_rates, reward_head)
+CHECKS = (class_counts, vocabularies, learned_positions, blank_index, tokenizers, versions, chat_templates, adapter_targets, quantised, sample_rates, reward_head)

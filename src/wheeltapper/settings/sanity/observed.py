@@ -14,8 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wheeltapper.settings.dialects.generic import meanings_of
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
-from wheeltapper.settings.words import word_set
+from wheeltapper.settings.vocabulary import meaning_of_path
+from wheeltapper.settings.words import word_set, words_of
 
 HERE = Path(__file__).with_name("observed.json")
 SHORTEST = 7  # letters of a key that can be misspelt
@@ -102,7 +104,7 @@ def _told(setting: Setting, number: float, seen: Seen) -> str:
         return f"it is a share, at most {seen.most:g} was seen"
     if number > FAR * seen.most:
         return f"at most {seen.most:g} was seen"
-    if number < seen.least / FAR and seen.broken > 0 and not (seen.zero > 0.2 and number < 1e-3):
+    if number < seen.least / FAR and seen.broken > 0 and not setting.own & {"threshold", "thr", "thresh", "tol", "tolerance"} and not (seen.zero > 0.2 and number < 1e-3):
         return f"at least {seen.least:g} was seen"
     return ""
 
@@ -116,8 +118,14 @@ def misspelt(sheet: Sheet) -> Iterator[Doubt]:
             continue
         unknown = [word for word in key.split("_") if len(word) >= SHORTEST - 2 and word not in known_words()]
         meant = _one_slip(key) if unknown else None
-        if meant is not None and meant not in present:
+        if meant is not None and meant not in present and _steers(meant):
             yield Doubt("unknown-config-key", f"nothing is known to read `{setting.name}`: `{meant}` is meant", (setting,), "range")
+
+
+def _steers(key: str) -> bool:
+    """A key that a training is steered by, not a note or a name."""
+    words = "_".join(words_of(key))
+    return meaning_of_path((key,)) is not None or bool(meanings_of((key,))) or words in observed()
 
 
 @cache
@@ -153,7 +161,8 @@ def _inside(name: str, at: int) -> bool:
     """Within a word of four letters at least: `lr_d` and `lr_g`, `in_ch` and `in_c` are no slips."""
     start = name.rfind("_", 0, at) + 1
     end = name.find("_", at)
-    return (len(name) if end < 0 else end) - start >= 5 and at > start
+    end = len(name) if end < 0 else end
+    return end - start >= 5 and start < at < end - 1  # endings are grammar: finetune, finetuned
 
 
 CHECKS = (never_seen, misspelt)

@@ -42,12 +42,21 @@ def rates(sheet: Sheet) -> Iterator[Doubt]:
             if rate > 1:
                 yield Doubt("lr-too-high", f"`{setting.name}` is {rate:g}: the shrinkage of boosted trees is a share, and above 1 the ensemble diverges", (setting,))
             continue
+        if rate == 0 and setting.key in ("lr", "learning_rate", "base_lr", "initial_rate", "initial_lr", "max_lr", "lr0") and len(setting.path) <= 3 and not _shown_elsewhere(sheet, setting):
+            yield Doubt("lr-too-low", f"`{setting.name}` is 0: nothing is trained", (setting,), "range")
         if rate == 0 or is_noam(sheet, setting) or scales_rate(setting):
             continue
         yield from _against_limits(sheet, setting, rate)
 
 
+def _shown_elsewhere(sheet: Sheet, setting: Setting) -> bool:
+    """Another rate is set, which is meant."""
+    return any(o is not setting and _is_rate(o) and (o.number or 0) > 0 for o in sheet.settings)
+
+
 def _is_rate(setting: Setting) -> bool:
+    if setting.key == "initial_rate":
+        return True
     if setting.key in ("eta", "eta0") and not setting.above & {"diffusion", "ddim", "sampler", "sched", "scheduler"}:
         return True
     if not setting.own & {"lr", "lrs", "blr", "lrate"} or not set(re.findall(r"[a-z]+", setting.key)) <= _OF_A_RATE:

@@ -73,7 +73,7 @@ def thresholds(sheet: Sheet) -> Iterator[Doubt]:
     for s in sheet.settings:
         wanted = re.sub(r"(?<![a-z])(pos|positive|fg|foreground|matched)(?![a-z])", lambda m: {"pos": "neg", "positive": "negative", "fg": "bg", "foreground": "background", "matched": "unmatched"}[m[1]], s.key)
         other = next((o for o in sheet.settings if o.key == wanted and o.path[:-1] == s.path[:-1] and o is not s), None)
-        if other is None or wanted == s.key or not s.own & {"iou", "thr", "thresh", "threshold", "overlap"} or s.own & {"weight", "distance"}:
+        if other is None or wanted == s.key or not s.own & {"iou", "thr", "thresh", "threshold", "overlap"} or s.own & {"weight", "distance", "ignore"}:
             continue
         if s.number is not None and other.number is not None and s.number < other.number:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: what is positive would be negative", (s, other))

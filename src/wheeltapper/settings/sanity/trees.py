@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.sheet import Doubt, Sheet
@@ -49,6 +50,24 @@ def objectives(sheet: Sheet) -> Iterator[Doubt]:
         yield Doubt("objective-mismatch", f"`{gains.name}` has gains for {len(gains.numbers)} grades", (gains,), "range")
 
 
+def last_activation(sheet: Sheet) -> Iterator[Doubt]:
+    """A loss of probabilities on outputs that are none."""
+    loss = next((s for s in sheet.settings if s.key in ("loss", "loss_function", "criterion", "loss_fn", "loss_name") and s.text), None)
+    if loss is None:
+        return
+    low = loss.text.lower()
+    of_probabilities = "crossentropy" in low.replace("_", "") and "logits" not in low
+    for s in sheet.settings:
+        last = s.own & {"output", "out", "final", "last"} and s.own & {"activation", "act"} and not s.own & {"dropout"}
+        if last and of_probabilities and s.text.lower() in ("relu", "tanh", "gelu", "elu", "leaky_relu", "linear_relu"):
+            yield Doubt("output-activation-wrong", f"`{s.name}` is {s.text}, and {loss.text} (`{loss.name}`) takes probabilities", (s, loss))
+        if last and s.text.lower() in ("softmax",) and "logits" in low:
+            yield Doubt("double-softmax", f"`{s.name}` is {s.text}, and {loss.text} (`{loss.name}`) takes logits", (s, loss))
+    codes = next((s for s in sheet.settings if s.own & {"label", "labels", "target"} and s.own & {"encoding", "mode", "format"} and s.text), None)
+    if codes is not None and low in ("categorical_crossentropy", "categoricalcrossentropy") and re.search(r"(?i)^(?:int|integer|ordinal|sparse|index|label)", codes.text):
+        yield Doubt("objective-mismatch", f"`{codes.name}` is {codes.text}, and {loss.text} (`{loss.name}`) takes one-hot labels", (codes, loss))
+
+
 def multi_label(sheet: Sheet) -> Iterator[Doubt]:
     """Node or picture classification with one label each, trained with a loss for many."""
     from wheeltapper.settings.sanity.names import datasets
@@ -59,4 +78,4 @@ def multi_label(sheet: Sheet) -> Iterator[Doubt]:
         yield Doubt("objective-mismatch", f"`{goal.name}` is {goal.text}, and {single[0][0]} has one label of several classes each", (goal, single[0][1]), "range")
 
 
-CHECKS = (inverted_weight, leaves, objectives, multi_label)
+CHECKS = (inverted_weight, leaves, objectives, last_activation, multi_label)
