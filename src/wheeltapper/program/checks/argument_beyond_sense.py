@@ -74,6 +74,11 @@ SLOW = Range("optimizer.lr", 1e-7, 1e-8, "lr-too-low", "the weights stay where t
 SHORT = Range("tokens", 16.0, 9.0, "setting-beyond-practice", "hardly anything of a text is left")
 
 
+def CAUSE_OF(finding: Finding) -> str | None:  # noqa: N802
+    """The cause of the range that the sentence tells of."""
+    return next((r.cause for r in (*MORE, TUNED, PREFERRED, SLOW, SHORT, *RANGES) if r.why in finding.summary), None)
+
+
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     pretrained = any(story.is_network(c) for c in story.named("from_pretrained", "create_model"))
