@@ -31,7 +31,7 @@ OF_TWO = {"min", "max", "minimum", "maximum", "fmin", "fmax"}
 DISTANCES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "cosine_similarity"}
 
 ID = "both-sides-the-same"
-CAUSE: str | None = "wrong-variable"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "critic-never-sees-fakes"
-CAUSE: str | None = "generator-without-noise"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

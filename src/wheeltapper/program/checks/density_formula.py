@@ -34,7 +34,7 @@ from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "density-formula"
-CAUSE: str | None = "wrong-jacobian-sign"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

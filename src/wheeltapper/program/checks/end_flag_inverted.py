@@ -33,7 +33,7 @@ DONE = re.compile(r"^(dones?|terminals?|terminated|terminations?|is_done|is_term
 OPPOSITE = re.compile(r"mask|not_|non|alive|cont|undone", re.I)
 
 ID = "end-flag-inverted"
-CAUSE: str | None = "bootstraps-past-the-end"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from wheeltapper.program.reading import Code
 UNDOES = {"inverse", "reverse", "backward_flow", "inv", "invert", "decode_step", "_inverse", "sample_step"}
 
 ID = "inverse-in-forward-order"
-CAUSE: str | None = "wrong-order"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from wheeltapper.program.play.value import Val, breaks_graph, made_of
 from wheeltapper.program.reading import Code
 
 ID = "judge-does-not-reach"
-CAUSE: str | None = "gradient-cut"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

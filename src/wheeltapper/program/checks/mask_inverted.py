@@ -31,7 +31,7 @@ PADDING_MASKS = ("key_padding_mask", "src_key_padding_mask", "tgt_key_padding_ma
 HIDDEN = -1000.0
 
 ID = "mask-inverted"
-CAUSE: str | None = "attention-mask-inverted"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from wheeltapper.program.reading import Code
 WALKS = {"named_children", "named_modules", "named_parameters"}
 
 ID = "names-match-nothing"
-CAUSE: str | None = "adapter-never-applied"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

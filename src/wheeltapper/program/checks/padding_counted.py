@@ -28,7 +28,7 @@ from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "padding-counted"
-CAUSE: str | None = "wrong-ignore-index"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.program.reading import Code
 
 ID = "parts-overlap"
-CAUSE: str | None = "split-overlap"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "rows-normalised-apart"
-CAUSE: str | None = "wrong-axis"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

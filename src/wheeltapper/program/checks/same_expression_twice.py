@@ -29,7 +29,7 @@ from wheeltapper.program.program import callee
 from wheeltapper.program.reading import Code
 
 ID = "same-expression-twice"
-CAUSE: str | None = "views-identical"
+CAUSE: str | None = None
 DECIDES = True
 NOISE = {"rand", "randn", "randn_like", "rand_like", "normal", "uniform", "bernoulli", "standard_normal", "random", "augment", "transform"}
 

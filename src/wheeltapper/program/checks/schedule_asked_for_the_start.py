@@ -27,7 +27,7 @@ from wheeltapper.finding import Finding
 from wheeltapper.program.reading import Code
 
 ID = "schedule-asked-for-the-start"
-CAUSE: str | None = "schedule-never-advances"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
 ID = "updated-from-itself"
-CAUSE: str | None = "target-network-never-updated"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
