@@ -224,7 +224,7 @@ def _has_tensor(value: ast.Compare) -> bool:
     """`(target != pad)`, `rand(...) < p`: not `epoch > 3`, which is known to be one number only where it is used."""
     sides = [value.left, *value.comparators]
     return any(isinstance(n, ast.Call | ast.Subscript) for side in sides for n in ast.walk(side)) or any(
-        isinstance(s, ast.Attribute) and "pad" in s.attr or isinstance(s, ast.Name) and "pad" in s.id.lower() for s in sides
+        (isinstance(s, ast.Attribute) and "pad" in s.attr) or (isinstance(s, ast.Name) and "pad" in s.id.lower()) for s in sides
     )
 
 
