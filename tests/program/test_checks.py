@@ -8,6 +8,7 @@ import pytest
 from faults import FAULTS
 from many_faults import FAULTS as MANY
 from reading_text import findings_of, ids
+from test_torch_loops import CASES as LOOPS
 from twins import TWINS
 from unseen_faults import FAULTS as UNSEEN
 
@@ -223,12 +224,12 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "ema-buffers-not-averaged": (
         script(
-            "from torch.optim.swa_utils import AveragedModel\nbn = nn.BatchNorm2d(3)\nema = AveragedModel(model)\n"
+            "from torch.optim.swa_utils import AveragedModel\nbn = nn.BatchNorm2d(3)\nprint(bn)\nema = AveragedModel(model)\n"
             + LOOP
             + "        ema.update_parameters(model)\n    ema.eval()\n    print(ema(x))\n"
         ),
         script(
-            "from torch.optim.swa_utils import AveragedModel\nbn = nn.BatchNorm2d(3)\nema = AveragedModel(model, use_buffers=True)\n"
+            "from torch.optim.swa_utils import AveragedModel\nbn = nn.BatchNorm2d(3)\nprint(bn)\nema = AveragedModel(model, use_buffers=True)\n"
             + LOOP
             + "        ema.update_parameters(model)\n    ema.eval()\n    print(ema(x))\n"
         ),
@@ -263,9 +264,9 @@ CASES: dict[str, tuple[str, str]] = {
         """),
     ),
     "val-in-train-mode": (
-        script("drop = nn.Dropout(0.5)\n" + LOOP + "    with torch.no_grad():\n        for x, y in val_loader:\n            model(x)\n"),
+        script("drop = nn.Dropout(0.5)\nprint(drop)\n" + LOOP + "    with torch.no_grad():\n        for x, y in val_loader:\n            model(x)\n"),
         script(
-            "drop = nn.Dropout(0.5)\n"
+            "drop = nn.Dropout(0.5)\nprint(drop)\n"
             + LOOP
             + "    model.eval()\n    with torch.no_grad():\n        for x, y in val_loader:\n            model(x)\n"
         ),
@@ -309,8 +310,8 @@ CASES: dict[str, tuple[str, str]] = {
         script("from torch.utils.data import DistributedSampler\nimport torch.distributed as dist\nrank = dist.get_rank()\ntorch.manual_seed(42 + rank)\nsampler = DistributedSampler(train_loader.dataset, seed=42)\nsampler.set_epoch(0)\n" + LOOP),
     ),
     "set-epoch-missing": (
-        script("from torch.utils.data import DistributedSampler\nsampler = DistributedSampler(train_loader.dataset)\n" + LOOP),
-        script("from torch.utils.data import DistributedSampler\nsampler = DistributedSampler(train_loader.dataset, shuffle=False)\n" + LOOP),
+        script("from torch.utils.data import DistributedSampler\nsampler = DistributedSampler(train_loader.dataset)\nprint(sampler)\n" + LOOP),
+        script("from torch.utils.data import DistributedSampler\nsampler = DistributedSampler(train_loader.dataset, shuffle=False)\nprint(sampler)\n" + LOOP),
     ),
     "double-softmax": (
         script("for x, y in train_loader:\n    optimizer.zero_grad()\n    out = torch.softmax(model(x), dim=1)\n    loss = F.cross_entropy(out, y)\n    loss.backward()\n    optimizer.step()\n"),
@@ -343,6 +344,8 @@ BY_CASES = {
     "ema-per-micro-step",
     "val-normalised-otherwise",
     "accumulation-not-implemented",
+    "detector-settings-contradict",
+    "names-in-another-order",
     "best-checkpoint-by-shifting-metric",
     "config-key-never-read",
     "objective-preconditioner-mismatch",
@@ -355,7 +358,7 @@ BY_CASES = {
 
 def test_every_check_has_a_case_and_a_near_miss() -> None:
     by_faults = {id for faults in (FAULTS, UNSEEN, MANY) for _, ids, _, _ in faults for id in ids.split()}
-    assert set(checks()) <= set(CASES) | BY_CASES | by_faults | RARE | set(TWINS)
+    assert set(checks()) <= set(CASES) | BY_CASES | by_faults | RARE | set(TWINS) | set(LOOPS)
 
 
 @pytest.mark.parametrize("name", checks())

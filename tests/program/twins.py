@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from framework_twins import FRAMEWORKS
 from more_twins import MORE
+from research_twins import RESEARCH
 
 HEAD = """
 import torch
@@ -313,3 +315,5 @@ TWINS: dict[str, tuple[str, str, str]] = {
     "adversarial-labels": (GAN, "fooled = -judge(made).mean()", "fooled = judge(made).mean()"),
 }
 TWINS.update(MORE)
+TWINS.update(FRAMEWORKS)
+TWINS.update(RESEARCH)

@@ -339,7 +339,7 @@ def test_formats_by_name_and_content(tmp_path: Path) -> None:
     assert format_of("run", "#!/bin/bash\n") == "shell"
     assert format_of("cmd.txt", "python train.py --a 1") == "argv"
     assert format_of("notes.txt", "once upon a time\nthere was a run\n") is None
-    assert set(FORMATS) == {"yaml", "json", "toml", "python", "namespace", "argv", "shell", "keyvalue"}
+    assert set(FORMATS) == {"yaml", "json", "toml", "python", "namespace", "argv", "shell", "keyvalue", "prototxt"}
     binary = tmp_path / "a.yaml"
     binary.write_bytes(b"\x00\x01\x02")
     assert parse_file(binary) is None

@@ -211,7 +211,7 @@ def _causes_of(finding: Finding) -> tuple[str, ...]:
     named = _proved_by().get(finding.id, ())
     check = registry().get(finding.id)
     if check is not None and (check.cause is not None or not named):
-        named = (*named, check.cause or check.id)
+        named = (*named, check.cause_of(finding) or check.id)
     return tuple(dict.fromkeys(named))
 
 

@@ -47,7 +47,7 @@ SLOPE = 0.02  # of a probability within a pool of bins: the order is kept
 def count(runs: Sequence[Labelled]) -> Tables:
     """The tables as counted, all weights alike."""
     held = _counted(runs)
-    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states, not run.ill)}) for run in runs]
+    pooled = [msgspec.structs.replace(run, states={FAR_OUT: far_out(held, run.states, not run.ill)}) for run in runs if not run.bare]
     more = _counted(pooled)
     return msgspec.structs.replace(held, states={**held.states, **more.states})
 
@@ -77,6 +77,7 @@ def _counted(runs: Sequence[Labelled]) -> Tables:
         for id_ in sorted({*healthy, *ill})
     }
     looked = Counter(run.ill for run in runs if run.looked)
+    runs = [run for run in runs if not run.bare]
     causes = Counter(run.cause for run in runs if run.ill and not run.confounded)
     pointers = {g: Pointers(named[g, "hit"], named[g, "miss"], named[g, "false"]) for g in get_args(Grade)}
     total = Counter(run.ill for run in runs)
@@ -170,7 +171,7 @@ def weights_of(problem: Problem) -> dict[str, float]:
 def fit(runs: Sequence[Labelled]) -> Tables:
     """Counts and weights, not yet calibrated."""
     held = count(runs)
-    weights = weights_of(pose(runs, held))
+    weights = weights_of(pose([run for run in runs if not run.bare], held))
     states = {id_: msgspec.structs.replace(s, weight=round(weights[id_], 3)) for id_, s in held.states.items()}
     return msgspec.structs.replace(held, states=states)
 
@@ -196,12 +197,13 @@ def judge_with(held: Tables, runs: Sequence[Labelled]) -> list[Judged]:
 
 
 def left_out(runs: Sequence[Labelled], by: Callable[[Labelled], str], folds: int = FOLDS) -> list[Judged]:
-    """Every run judged by tables fitted without its group (family, format, ...)."""
+    """Every run judged by tables fitted without its group (family, format, ...). Bare programs are in every fit and are not judged."""
+    bare, runs = [run for run in runs if run.bare], [run for run in runs if not run.bare]
     groups = sorted({by(run) for run in runs})
     fold = {g: int(i) % folds for g, i in zip(groups, np.random.default_rng(1).permutation(len(groups)), strict=True)}
     out: list[Judged] = []
     for k in range(min(folds, len(groups))):
-        rest = [run for run in runs if fold[by(run)] != k]
+        rest = [*bare, *(run for run in runs if fold[by(run)] != k)]
         out += judge_with(fit(rest), [run for run in runs if fold[by(run)] == k])
     return out
 

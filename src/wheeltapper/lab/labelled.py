@@ -50,6 +50,7 @@ class Labelled(msgspec.Struct, frozen=True):
     also: list[str] = []  # causes that are right, too
     tier: str = ""
     confounded: bool = False
+    bare: bool = False  # a program or config without a run: it tells how often checks are right, and nothing else
 
 
 def cause_of(label: str | None) -> str:

@@ -19,12 +19,12 @@ QUIET_DECORATORS = {
 }  # fmt: skip
 MAY_TRAIN = re.compile(
     r"backward\(|Trainer\b|LightningModule|\.fit(?:_generator|_one_cycle)?\(|Learner\b|Runner\b|\.learn\(|fine_tune\(|YOLO\(|(?:lgb|xgb|xgboost|lightgbm)\.train\(|value_and_grad|_grad\("
-    r"|partial_fit\(|optim_wrapper\s*=\s*dict|^optimizer\s*=\s*dict|LightningCLI\(|Engine\(",
+    r"|partial_fit\(|optim_wrapper\s*=\s*dict|^optimizer\s*=\s*dict|LightningCLI\(|Engine\(|supervised_trainer\(|\bgrads?\w*\s*=",
     re.M,
 )  # cheap; objects.trains decides
 OF_A_RUNNER = re.compile(r"^(optim_wrapper|optimizer)\s*=\s*dict\(", re.M)  # a configuration of the mm libraries is a program of its own
 MAY_TRAIN_BY_NAME = re.compile(
-    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$"
+    r"backward$|Trainer$|LightningModule$|^fit(_generator|_one_cycle)?$|Learner$|Runner$|^learn$|^fine_tune$|^YOLO$|^train$|_grad$|^grads?$|^partial_fit$|^LightningCLI$|^Engine$|supervised_trainer$"
 )
 # A script without any of these (layers of a model, reading of pictures) is not followed in a large program: it is then code that cannot be seen,
 # into which a value goes as it goes into a library. The names in it count as mentioned.
@@ -218,7 +218,7 @@ def _trains(name: str) -> bool:
 def _may_train(program: Program, parts: list[Outline]) -> bool:
     """Does anything that the entry can come to have a name of training in it?"""
     buried = program.buried()
-    return any(
+    return OF_A_RUNNER.search(program.entry.text) is not None or any(
         _trains(name)
         for part in parts
         for scope, notes in part.notes.items()

@@ -172,7 +172,16 @@ def by_gradients(program: Program) -> bool:
     """Gradients as values: jax, or derived by hand, in a function that is named for them and called."""
     if program.calls.keys() & {"value_and_grad", "apply_updates", "apply_gradients"}:
         return True
-    return any("grad" in name and name in program.calls for name in program.functions)
+    return any("grad" in name and name in program.calls for name in program.functions) or _steps_by_hand(program)
+
+
+def _steps_by_hand(program: Program) -> bool:
+    """numpy: a variable named for gradients, and weights that a loop changes in place."""
+    heads = {origin.lstrip(".").split(".")[0] for table in program.imported.values() for origin in table.values()}
+    if "numpy" not in heads or heads & {"torch", "tensorflow", "keras", "jax", "sklearn", "xgboost", "lightgbm"}:
+        return False
+    named = any(isinstance(n, ast.Name) and n.id.startswith("grad") and isinstance(n.ctx, ast.Store) for n in program.live_nodes())
+    return named and any(isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add | ast.Sub) for n in program.live_nodes())
 
 
 def made_kind(call: ast.Call) -> Kind | None:

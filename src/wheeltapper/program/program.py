@@ -41,6 +41,11 @@ class Func:
         return names[1:] if self.owner and names and not static else names
 
     @property
+    def body(self) -> list[ast.stmt]:
+        """Its statements; a lambda has none."""
+        return self.node.body if isinstance(self.node.body, list) else []
+
+    @property
     def keyword_only(self) -> list[str]:
         return [p.arg for p in self.node.args.kwonlyargs]
 

@@ -16,7 +16,15 @@ from wheeltapper.program.hand_schedules import Rule, rules_of
 from wheeltapper.program.index import programs_of
 from wheeltapper.program.launch import Given, given_by
 from wheeltapper.program.loop import Loop, loop_of
-from wheeltapper.program.objects import Part, by_gradients, configures_a_runner, fits_estimators, parts_of, run_by_framework, trains
+from wheeltapper.program.objects import (
+    Part,
+    by_gradients,
+    configures_a_runner,
+    fits_estimators,
+    parts_of,
+    run_by_framework,
+    trains,
+)
 from wheeltapper.program.options import Option, Usage, options_of, usages_of
 from wheeltapper.program.play.configs import place_of
 from wheeltapper.program.play.story import Story, story_of

@@ -62,9 +62,9 @@ def _worth_a_look(trees: list[ConfigTree], module: ModuleType) -> list[Problem]:
     out = []
     for tree in trees:
         out += sense_problems([tree], module)
-    out += doubt_problems(trees)
     knobs = read_knobs(trees, dialect=module) if trees else {}
-    return out + list(practice_problems(trees, knobs)) if knobs else out
+    out += practice_problems(trees, knobs) if knobs else ()
+    return [*out, *doubt_problems(trees)]
 
 
 def _syntax(tree: ConfigTree) -> list[Problem]:
@@ -86,6 +86,8 @@ def _once(problems: list[Problem]) -> list[Problem]:
         kind = "syntax" if problem.key is None else ""
         slot = (str(problem.place), problem.key, kind + (problem.text if problem.key is None else ""))
         held = best.get(slot)
+        if problem.id == "doubtful-setting" and any(p.place.line == problem.place.line and p.place.file == problem.place.file for p in best.values()):
+            continue  # something surer is told of this line
         if held is None or (held.grade == "suspected" and problem.grade == "is"):
             best[slot] = problem
     return list(best.values())

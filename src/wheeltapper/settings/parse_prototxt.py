@@ -26,7 +26,8 @@ def looks_like_prototxt(text: str) -> bool:
 
 def parse_prototxt(source: Source) -> ConfigTree:
     """Every pair, under the names of its blocks; a name that stands more than once in a block is a list."""
-    text, at, path = source.text, 0, []
+    text, at = source.text, 0
+    path: list[Path] = []
     leaves: list[Leaf] = []
     seen: list[Counter[str]] = [Counter()]
     repeated = _repeated(text)
@@ -73,6 +74,6 @@ def _leaves(source: Source, path: Path, value: re.Match[str]) -> list[Leaf]:
     if raw[:1] in "\"'":
         return [source.leaf(path, raw[1:-1], start, value.end(1))]
     if raw[:1] == "[":
-        parts = [m for m in re.finditer(r"[^\s,\[\]]+", raw)]
+        parts = list(re.finditer(r"[^\s,\[\]]+", raw))
         return [source.leaf((*path, i), word_value(m.group()), start + m.start(), start + m.end()) for i, m in enumerate(parts)]
     return [source.leaf(path, word_value(raw), start, value.end(1))]

@@ -16,6 +16,7 @@ from typing import Any
 from wheeltapper.settings.practice.features import numbers_of, optimizer_class
 
 PLAIN, NEAR_ONE = "plain", "near-one"  # what the steps count: the value, or its distance from 1
+DECAY = "optimizer.weight_decay"  # apart from the gradient or not: only the name of the optimizer tells
 UNNAMED = "unnamed"  # the optimizer is not known
 ADAPTIVE = ("adamw", "adam", "adamax", "nadam", "radam", "rmsprop", "adafactor", "lamb", "adan", "sophia")
 
@@ -87,7 +88,7 @@ RANGES = (
     Range("clip.norm", 0.02, 5e-4, "clip-too-small", "gradients are shortened to almost nothing"),
     Range("clip.value", 1e-3, 2e-5, "clip-too-small", "gradients are cut to almost nothing"),
     Range("loss.label_smoothing", 0.3, 0.6, "label-smoothing-too-strong", "the right answer keeps less than half of its target"),
-    Range("augment.dropout", 0.6, 0.8, "dropout-too-high", "what is left of a layer carries too little"),
+    Range("augment.dropout", 0.7, 0.85, "dropout-too-high", "what is left of a layer carries too little"),
     Range("augment.drop_path", 0.6, 0.85, "dropout-too-high", "most layers are skipped in every step"),
     Range("lora.dropout", 0.5, 0.8, "dropout-too-high", "what is left of the adapter carries too little"),
     Range("loss.temperature", 4.5, 15.0, "temperature-too-high", "similarities lie between -1 and 1: all answers look alike"),
@@ -151,7 +152,9 @@ def settings_beyond(knobs: Mapping[str, Any], *, tuned: bool = False, factor: bo
     if factor:
         numbers.pop("optimizer.lr", None)
     optimizer = (_optimizer(knobs) if "optimizer.name" in knobs else None) or optimizer or _optimizer(knobs)
-    found = [beyond for range_ in _of(optimizer) if range_.tuned in (None, tuned) for beyond in _beyond(range_, numbers)]
+    named = "optimizer.name" in knobs and _optimizer(knobs) is not None
+    ranges = [*_of(optimizer)] if named else [r for r in _of(optimizer) if r.knob != DECAY] + [r for r in _of(None) if r.knob == DECAY]
+    found = [beyond for range_ in ranges if range_.tuned in (None, tuned) for beyond in _beyond(range_, numbers)]
     return sorted(found, key=lambda beyond: -beyond.steps)
 
 

@@ -51,7 +51,7 @@ def out_of_range(run: Run, knobs: Knobs, doubts: tuple[Doubt, ...]) -> tuple[Bey
     found = settings_beyond(
         knobs, tuned=is_tuned(sheet), factor=rate is not None and is_noam(sheet, rate), optimizer=None if rate is None else optimizer_near(sheet, rate),
     )  # fmt: skip
-    return tuple(b for b in found if not ((place := _spot(knobs, b.range.knob)) in told or (b.range.knob in RATES and rates & told)))
+    return tuple(b for b in found if not (_spot(knobs, b.range.knob) in told or (b.range.knob in RATES and rates & told)))
 
 
 def _spot(knobs: Knobs, id_: str) -> tuple[str | None, int | None]:

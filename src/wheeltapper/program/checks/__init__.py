@@ -6,7 +6,7 @@ wrong. A check is silent unless it is sure; grade "is" only where the code prove
 
 CAUSE is the id of the cause that the finding speaks for; None: it is a cause of its own, under its own id.
 DECIDES: whether the proof alone makes the run another one than was asked for, or breaks it. DECIDES_IF(finding, resumed),
-where it is there, is asked as well. UNTRIED: it was written on the labelled runs themselves, and its proof counts in full only when it
+where it is there, is asked as well; so is CAUSE_OF(finding), where one check speaks for several causes. UNTRIED: it was written on the labelled runs themselves, and its proof counts in full only when it
 has spoken in some of them (`judge/posterior.py`).
 """
 
@@ -40,6 +40,11 @@ class Check:
     decides: bool
     module: ModuleType
     untried: bool = False  # not yet shown on programs that it was not written on
+
+    def cause_of(self, finding: Finding) -> str | None:
+        """The cause that this finding speaks for, where one check knows several."""
+        asked = getattr(self.module, "CAUSE_OF", None)
+        return (asked(finding) if asked is not None else None) or self.cause
 
     def decides_for(self, finding: Finding, *, resumed: bool = False) -> bool:
         """Whether this finding alone decides: a setting that does nothing where it was given, a resume where there was one."""

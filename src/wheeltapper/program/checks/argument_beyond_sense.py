@@ -64,14 +64,14 @@ TABLE: dict[str, dict[str, str]] = {
 }  # fmt: skip
 POSITIONS = {"clip_grad_norm_": {"max_norm": 1}, "clip_by_global_norm": {"max_norm": 0}}
 MORE = (
-    Range("tokens", 64.0, 33.0, "input-truncated", "hardly anything of a text is left"),
+    Range("tokens", 64.0, 33.0, "setting-beyond-practice", "hardly anything of a text is left"),
     Range("penalty", 0.3, 3.0, "weight-decay-too-strong", "a penalty of this size drives every coefficient to zero"),
     Range("optimizer.eps", 1e-3, 5e-2, "adam-eps-too-large", "epsilon is larger than the root of the second moment"),
 )
 TUNED = Range("optimizer.lr", 1e-3, 1e-2, "lr-too-high", "trained weights are destroyed within the first steps")
 PREFERRED = Range("optimizer.lr", 3e-5, 5e-4, "lr-too-high", "a policy that was trained before collapses within the first steps")
 SLOW = Range("optimizer.lr", 1e-7, 1e-8, "lr-too-low", "the weights stay where they were")
-SHORT = Range("tokens", 16.0, 9.0, "input-truncated", "hardly anything of a text is left")
+SHORT = Range("tokens", 16.0, 9.0, "setting-beyond-practice", "hardly anything of a text is left")
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _tokens(code: Code) -> Iterator[Finding]:
         worth = number(given)
         if _are_labels(code, call):
             continue
-        if cut is not None and cut.data is not False and given is not None and worth is not None and 0 < worth and SHORT.steps(worth) >= 1:
+        if cut is not None and cut.data is not False and given is not None and worth is not None and worth > 0 and SHORT.steps(worth) >= 1:
             yield code.seen(ID, f"Texts are cut to {worth:g} tokens: {SHORT.why}.", given, call, grade="suspected")
             return
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import is_attention, is_raw_layer, produced
-from wheeltapper.program.play.value import Val, made_of
+from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "attention-not-scaled"
@@ -45,6 +45,10 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         between = list(made_of(call.args[0], deep=False, stop=lambda v, p=product: v is p or _ends(v)))  # type: ignore[misc]
         sides = [v for a in product.args[-2:] for v in made_of(a, deep=False, stop=_ends)]
+        raised = next((v for v in between if _grows(v)), None)
+        if raised is not None:
+            yield code.seen(ID, "The scores of attention are multiplied by the square root of the width, not divided.", raised, call)
+            return
         if any(_scales(v) for v in (*between, *sides) if v is not product):
             continue
         yield code.seen(
@@ -78,6 +82,14 @@ def _ends(value: Val) -> bool:
         or (value.op == "attr" and value.name == "shape")
         or (value.op == "call" and value.name == "size")
     )
+
+
+def _grows(value: Val) -> bool:
+    """A product with `sqrt(width)` or `width ** 0.5`."""
+    if value.op != "bin" or value.name != "Mult":
+        return False
+    roots = [a for a in value.args if (a.op == "call" and a.name == "sqrt") or (a.op == "bin" and a.name == "Pow" and number(a.args[1]) == 0.5)]
+    return bool(roots)
 
 
 def _scales(value: Val) -> bool:

@@ -28,7 +28,7 @@ from wheeltapper.program.play.value import choices
 from wheeltapper.program.reading import Code
 
 ID = "average-stands-still"
-CAUSE: str | None = "ema-never-updated"
+CAUSE: str | None = None
 DECIDES = True
 
 UPDATES = ("update", "update_parameters", "step", "step_ema", "set", "update_after_step", "ema_update")

@@ -21,17 +21,27 @@ If so fast an average is meant.
 
 from __future__ import annotations
 
+import ast
+import math
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.derive import is_frozen
+from wheeltapper.program.play.formula import ends, worth_at
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of, number
+from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
 ID = "average-wrong-way"
 CAUSE: str | None = "ema-horizon-too-long"
 DECIDES = True
+
+
+UNKNOWN = math.nan  # a share that changes during the run from one side to the other
+TRIED = (0.01, 0.3, 1.0, 12.0, 1e4)  # numbers for what a share is made of
 
 
 class Mix(NamedTuple):
@@ -41,14 +51,27 @@ class Mix(NamedTuple):
     call: Val
 
 
+KEPT = re.compile(r"decay|momentum|^beta", re.I)
+
+
 def check(code: Code) -> Iterator[Finding]:
+    for call in code.program.calls.get("lerp_", []):
+        weight = call.args[1] if len(call.args) > 1 else None
+        if isinstance(weight, ast.Name | ast.Attribute) and KEPT.search(dotted_name(weight).split(".")[-1]):
+            text = f"The average moves by `{ast.unparse(weight)}` towards the new weights; a decay says how much of the old is kept."
+            yield code.finding(ID, text, call, grade="suspected", severity="watch")
+            return
     story = code.story
     for mix in _mixes(story):
         owner = _owner(mix.into)
         if owner is None or not mix.call.loops:
             continue
+        source = _source(mix)
+        trained = story.is_trained(owner) and not is_frozen(story, owner)
+        if math.isnan(mix.keeps) and not (trained and source is not None and not story.is_trained(source)):
+            continue
         kept_apart = any(v.op in ("comp", "dict") for v in made_of(mix.into))  # {name: value.clone() ...}
-        if story.is_trained(owner) and not kept_apart:
+        if trained and not kept_apart:
             yield code.seen(
                 ID,
                 "The trained weights are overwritten with a mix of themselves and the average.",
@@ -75,28 +98,44 @@ def check(code: Code) -> Iterator[Finding]:
 def _mixes(story: Story) -> Iterator[Mix]:
     for call in story.named("add_"):
         before = call.args[0]
-        keeps = (
-            number(before.args[1]) if before.op == "call" and before.name == "mul_" and len(before.args) > 1 else None
-        )
-        takes = (
-            number(call.kwargs.get("alpha"))
-            if "alpha" in call.kwargs
-            else _share(call.args[1])[0]
-            if len(call.args) > 1
-            else None
-        )
-        if keeps is not None and takes is not None:
-            yield Mix(before.args[0], keeps, takes, call)
+        if before.op != "call" or before.name != "mul_" or len(before.args) < 2 or len(call.args) < 2:
+            continue
+        takes = _worth(call.kwargs["alpha"]) if "alpha" in call.kwargs else _share(call.args[1])[0]
+        if takes is not None:
+            yield Mix(before.args[0], _worth(before.args[1]), takes, call)
     for call in story.named("lerp_"):
-        share = number(call.args[2] if len(call.args) > 2 else call.kwargs.get("weight"))
-        if share is not None:
-            yield Mix(call.args[0], 1 - share, share, call)
+        given = call.args[2] if len(call.args) > 2 else call.kwargs.get("weight")
+        if given is not None:
+            yield Mix(call.args[0], 1 - _worth(given), _worth(given), call)
     for call in story.named("copy_"):
         if len(call.args) > 1 and call.args[1].op == "bin" and call.args[1].name == "Add":
             yield from _sum(call.args[0], call.args[1], call)
     for call in story.named("setattr"):
         if call.args[1].data == "data" and call.args[2].op == "bin" and call.args[2].name == "Add":
             yield from _sum(call.args[0], call.args[2], call)
+
+
+def _worth(value: Val) -> float:
+    """A share as a number. One that changes during the run counts as its middle, if it stays on one side; else it is not known."""
+    known = number(value)
+    if known is not None:
+        return known
+    loose = ends(value)
+    found = [worth_at(value, {id(e): x for e in loose}) for x in TRIED]
+    sure = [x for x in found if x is not None]
+    if len(sure) == len(TRIED) and (all(0 <= x < 0.3 for x in sure) or all(0.7 < x <= 1 for x in sure)):
+        return sum(sure) / len(sure)
+    return UNKNOWN
+
+
+def _source(mix: Mix) -> Val | None:
+    """The network that is mixed in."""
+    mine = _owner(mix.into)
+    for value in mix.call.args[1:]:
+        for one in made_of(value):
+            if one.op == "call" and one.name in ("parameters", "named_parameters", "state_dict", "buffers") and one.args and one.args[0] is not mine:
+                return one.args[0]
+    return None
 
 
 def _sum(into: Val, total: Val, call: Val) -> Iterator[Mix]:
@@ -110,9 +149,13 @@ def _sum(into: Val, total: Val, call: Val) -> Iterator[Mix]:
 def _share(value: Val) -> tuple[float | None, Val]:
     if value.op == "bin" and value.name == "Mult":
         for one, other in (value.args, tuple(reversed(value.args))):
-            if (known := number(one)) is not None:
-                return known, other
+            if number(one) is not None or not _is_weight(one):
+                return _worth(one), other
     return None, value
+
+
+def _is_weight(value: Val) -> bool:
+    return _owner(value) is not None
 
 
 def _owner(value: Val) -> Val | None:

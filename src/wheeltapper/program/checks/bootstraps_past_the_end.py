@@ -32,7 +32,7 @@ from wheeltapper.program.reading import Code
 ID = "bootstraps-past-the-end"
 CAUSE: str | None = None
 DECIDES = True
-DONE = re.compile(r"^(d|dones?|terminal\w*|terminated|terms?|not_done|masks?|is_done|ended|end)$|_dones?$", re.I)
+DONE = re.compile(r"^(d|dones?|terminal\w*|terminated|terminations?|terms?|not_done|masks?|is_done|ended|end)$|_dones?$", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ CAUSE: str | None = "causal-leak"
 DECIDES = True
 
 MASKS = {"attn_mask", "mask", "src_mask", "tgt_mask", "is_causal", "tgt_is_causal", "causal", "attention_mask"}
+CAUSAL = MASKS - {"attention_mask"}
 HIDES = {"masked_fill", "masked_fill_", "where", "tril", "triu", "generate_square_subsequent_mask", "setitem"}
 
 
@@ -52,6 +53,10 @@ def check(code: Code) -> Iterator[Finding]:
                 ID, "The causal mask is the wrong way round: it hides the past and shows the future.", turned, loss
             )
             return
+        wide = next((m for v in decoding if (m := _shows_the_next(v)) is not None), None)
+        if wide is not None:
+            yield code.seen(ID, "The causal mask leaves the token that is to be predicted in sight.", wide, loss)
+            return
         if decoding and not any(_masked(v) for v in decoding):
             yield code.seen(
                 ID,
@@ -59,6 +64,18 @@ def check(code: Code) -> Iterator[Finding]:
                 decoding[0],
                 loss,
             )
+            return
+    yield from _whatever_the_loss(code)
+
+
+def _whatever_the_loss(code: Code) -> Iterator[Finding]:
+    """A triangle that begins too late hides too little, whatever the loss is called."""
+    for value in code.story.calls:
+        if not is_attention(value) or value.no_grad:
+            continue
+        wide = _shows_the_next(value)
+        if wide is not None:
+            yield code.seen(ID, "The mask of attention leaves the next place in sight.", wide, value, grade="suspected")
             return
 
 
@@ -98,6 +115,21 @@ def _hides_the_past(value: Val) -> Val | None:
             continue
         if (upside[0].name == "triu") == (equal == 0):
             return upside[0]
+    return None
+
+
+def _shows_the_next(value: Val) -> Val | None:
+    """A triangle that begins one place too late (`triu(ones, diagonal=2)`, `tril(ones, diagonal=1)`), or a mask that is one all over."""
+    given = [v for k, v in value.kwargs.items() if k in CAUSAL] if value.op == "net" or value.name != "softmax" else list(value.args[:1])
+    for one in made_of(*given, stop=_is_layer):
+        if one.op == "call" and one.name in ("triu", "tril"):
+            reach = number(one.arg("diagonal", 1))
+            if reach is not None and reach >= (2 if one.name == "triu" else 1):
+                return one
+        if one.op == "call" and one.name in ("masked_fill", "masked_fill_") and len(one.args) > 1:
+            shape = next((v for v in made_of(one.args[1], deep=False) if v.op == "call" and v.name in ("ones", "tril", "triu", "arange")), None)
+            if shape is not None and shape.name == "ones" and not any(v.op == "net" or v.op == "batch" for v in made_of(one.args[1])):
+                return shape
     return None
 
 

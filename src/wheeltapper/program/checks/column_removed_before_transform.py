@@ -57,6 +57,8 @@ def _end(args: Val) -> Val:
 
 
 def _is_transformed(data: Val) -> bool:
+    while data.op == "item":
+        data = data.args[0]  # a part of it
     return data.op == "gen" and data.name == "map" and isinstance(data.node, ast.Call) and getattr(data.node.func, "attr", "") == "with_transform"
 
 

@@ -25,7 +25,6 @@ import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.program import Func
 from wheeltapper.program.reading import Code
 
 ID = "distance-rewarded"
@@ -45,7 +44,7 @@ def check(code: Code) -> Iterator[Finding]:
             if isinstance(node, ast.Assign | ast.AugAssign) and _is_reward(node):
                 found = [(n, s) for n, s in _terms(node.value, -1 if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub) else 1) if _is_far(n)]
                 names = {ast.unparse(n) for n, _ in found}
-                if len(names) == 1 and [s for _, s in found] == [1] and _is_now(step, node, found[0][0]):
+                if len(names) == 1 and [s for _, s in found] == [1] and isinstance(found[0][0], ast.Call):
                     yield code.finding(ID, f"The reward grows with {names.pop()}: moving away is paid for.", node)
                     return
 
@@ -74,8 +73,3 @@ def _is_far(node: ast.expr) -> bool:
     name = node.func if isinstance(node, ast.Call) else node
     word = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
     return bool(FAR.search(word)) and not WAY.search(word)
-
-
-def _is_now(step: Func, node: ast.AST, far: ast.expr) -> bool:
-    """Whether the distance is that after the move: measured in the sum itself, or by a call."""
-    return isinstance(far, ast.Call)

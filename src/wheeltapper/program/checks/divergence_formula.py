@@ -27,7 +27,6 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.formula import ends, worth_at
 from wheeltapper.program.play.signs import signs_in
-from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
@@ -40,7 +39,7 @@ AROUND = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for _, loss in story.backwards:
-        for formula, mean, spread in _formulas(story, loss):
+        for formula, mean, spread in _formulas(loss):
             signs = signs_in(loss, formula)
             if len(signs) != 1:
                 continue
@@ -56,7 +55,7 @@ def check(code: Code) -> Iterator[Finding]:
             break
 
 
-def _formulas(story: Story, loss: Val) -> Iterator[tuple[Val, Val, Val]]:
+def _formulas(loss: Val) -> Iterator[tuple[Val, Val, Val]]:
     """Sums over a mean and a log-variance, the widest first: what is exponentiated stands beside the other one squared."""
     for value in made_of(loss):
         if value.op != "bin" or value.name not in ("Add", "Sub"):
@@ -64,7 +63,8 @@ def _formulas(story: Story, loss: Val) -> Iterator[tuple[Val, Val, Val]]:
         found = ends(value)
         if len(found) != 2 or not all(any(v.op == "net" for v in made_of(e)) for e in found):
             continue
-        parts = list(made_of(value, stop=lambda v: any(v is e for e in found)))
+        stops = {id(e) for e in found}
+        parts = list(made_of(value, stop=lambda v, stops=stops: id(v) in stops))  # type: ignore[misc]
         spreads = [v.args[0] for v in parts if v.op == "call" and v.name == "exp" and v.args]
         bare = [e for e in found if any(s is e for s in spreads)]
         if len(bare) == 1 and any(_is_square(v, next(e for e in found if e is not bare[0])) for v in parts):

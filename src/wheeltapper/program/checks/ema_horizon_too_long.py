@@ -49,6 +49,9 @@ STEPS = (
     "num_train_steps",
     "total_iter",
     "total_iters",
+    "iters",
+    "iterations",
+    "steps",
 )
 BATCHES = ("batch_size", "global_batch_size", "total_batch_size", "train_batch_size")
 

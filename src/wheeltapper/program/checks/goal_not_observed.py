@@ -47,7 +47,7 @@ def check(code: Code) -> Iterator[Finding]:
         drawn = _drawn(cls)
         hidden = sorted((drawn & needed) - seen)
         if hidden and drawn & seen:
-            yield code.finding(ID, f"{hidden[0]} is drawn anew in every episode, decides the reward, and is not observed.", watch.node, *watch.node.body[:3])  # type: ignore[union-attr]
+            yield code.finding(ID, f"{hidden[0]} is drawn anew in every episode, decides the reward, and is not observed.", watch.node, *watch.body[:3])
             return
         yield from _fixed(code, watch)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.value import Val
+from wheeltapper.program.play.value import Val, number
 from wheeltapper.program.reading import Code
 
 ID = "ignore-index-in-one-place"
@@ -33,6 +33,13 @@ UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
+    padding = {number(e.kwargs["padding_idx"]) for e in story.named("Embedding") if "padding_idx" in e.kwargs}
+    for loss in story.loss_calls:
+        left_out = number(loss.kwargs.get("ignore_index"))
+        if len(padding) == 1 and None not in padding and left_out is not None and left_out >= 0 and left_out not in padding:
+            text = f"The loss leaves out token {left_out:g} and the embeddings are padded with {next(iter(padding)) or 0:g}: the padding is learnt."
+            yield code.seen(ID, text, loss, loss.kwargs["ignore_index"])
+            return
     calls = [c for c in story.named("cross_entropy", "nll_loss") if c.loops]
     trained = [c for c in calls if any(c is one for one in story.loss_calls)]
     judged = [c for c in calls if c.no_grad]

@@ -37,7 +37,7 @@ WIDE = 1.0  # spread of a weight
 GAIN = 5.0  # times the spread that keeps the size of the signal
 SPREADS = {"normal_", "trunc_normal_"}
 GAINS = {"xavier_uniform_", "xavier_normal_", "orthogonal_", "kaiming_normal_", "kaiming_uniform_"}
-NARROW = {"Embedding", "EmbeddingBag", "BatchNorm1d", "BatchNorm2d", "LayerNorm", "GroupNorm", "RMSNorm"}
+NARROW = {"BatchNorm1d", "BatchNorm2d", "LayerNorm", "GroupNorm", "RMSNorm"}
 MATRICES = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "LSTM", "GRU", "RNN", "LazyLinear"}
 
 

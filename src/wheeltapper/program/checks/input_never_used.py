@@ -76,4 +76,11 @@ def _passed(code: Code, func: Func, name: str) -> bool:
     """Whether what is computed in the loss goes through this function."""
     learns = func.name == "forward" and func.owner is not None
     made = [c for c in code.story.calls if func.name in c.inside and code.story.in_training(c)]
-    return bool(made) and (learns or name.endswith("mask"))
+    return bool(made) and (learns or name.endswith("mask")) and not _always_none(code, func, name)
+
+
+def _always_none(code: Code, func: Func, name: str) -> bool:
+    """Whether every application leaves it out, or gives None."""
+    place = func.params.index(name) + 1 if name in func.params else None
+    given = [c.arg(name, place) for c in code.story.calls if c.op == "net" and c.name == func.owner]
+    return bool(given) and all(g is None or (g.op == "const" and g.data is None) for g in given)

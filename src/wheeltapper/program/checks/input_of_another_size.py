@@ -79,9 +79,7 @@ def _factor(value: Val) -> tuple[float, str, Val | None] | None:
             if not known:
                 return None
             total, last = total * (known if one.name == "Mult" else 1 / known), one
-        elif one.op == "net" or (one.op == "call" and (one.name in BENDS or one.name in SCALES or one.name in ("ToTensor", "to_tensor"))):
-            return None
-        elif one.op == "bin" and one.name not in ("Add", "Sub"):
+        elif one.op == "net" or (one.op == "call" and (one.name in BENDS or one.name in SCALES or one.name in ("ToTensor", "to_tensor"))) or (one.op == "bin" and one.name not in ("Add", "Sub")):
             return None
     root = way[-1]
     if root.op == "call" and root.name in OPENS:

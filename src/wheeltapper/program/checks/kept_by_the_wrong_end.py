@@ -21,11 +21,13 @@ If the quantity is better the other way round against its name.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import direction, direction_by_name
 from wheeltapper.program.play.value import Val, text_of
+from wheeltapper.program.program import dotted_name
 from wheeltapper.program.reading import Code
 
 ID = "kept-by-the-wrong-end"
@@ -65,7 +67,7 @@ def check(code: Code) -> Iterator[Finding]:
     for call in story.named("ReduceLROnPlateau"):
         mode = text_of(call.arg("mode", 1)) or "min"
         for step in story.named("step"):
-            if step.args[0] is call and len(step.args) > 1 and _against(direction(step.args[1]), mode):
+            if step.args[0] is call and len(step.args) > 1 and _against(_better(step), mode):
                 yield code.seen(
                     ID,
                     f"The plateau schedule has mode {mode} and is stepped with a value that is better at the other end.",
@@ -78,6 +80,14 @@ def check(code: Code) -> Iterator[Finding]:
 
 def _against(better: str | None, mode: str) -> bool:
     return (better == "low" and mode == "max") or (better == "high" and mode == "min")
+
+
+def _better(step: Val) -> str | None:
+    """Which way what the schedule is told is better: as it is computed, and as it is called."""
+    node = step.node.args[0] if isinstance(step.node, ast.Call) and step.node.args else None
+    told = direction_by_name(dotted_name(node).split(".")[-1]) if isinstance(node, ast.Name | ast.Attribute) else None
+    made = direction(step.args[1])
+    return told or made if not (told and made and told != made) else None
 
 
 def _mode(call: Val) -> Val:

@@ -76,7 +76,7 @@ def _registered(story: Story, network: Val, name: str, layers: list[Val]) -> boo
         ):
             return True
     for call in story.calls:
-        if call.name not in REGISTERS:
+        if call.name not in REGISTERS or call.op != "call":
             continue
         given = [*call.args, *call.kwargs.values()]
         if any(id(v) in mine for a in given for v in made_of(a)):

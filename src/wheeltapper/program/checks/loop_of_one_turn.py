@@ -14,7 +14,7 @@ The second and the third argument of a range are the same expression, and the fi
 
 When it is wrong
 ----------------
-Never.
+Never, where the length is not zero: such a range has one turn.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.conditions import accumulating, every, nodes_of
+from wheeltapper.program.play.value import made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "loss-not-divided"
@@ -51,6 +52,34 @@ def check(code: Code) -> Iterator[Finding]:
                 severity="watch",
                 grade="suspected",
             )
+            return
+    yield from _turns_of_a_range(code)
+
+
+def _turns_of_a_range(code: Code) -> Iterator[Finding]:
+    """`for _ in range(n): loss.backward()` with the step after it."""
+    story = code.story
+    for call, loss in story.backwards:
+        turn = call.loops[-1] if len(call.loops) > 1 else None
+        node = turn.node if turn is not None else None
+        if turn is None or not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call) or turn.over is None or turn.over.name != "range":
+            continue
+        steps = [c for c in story.named("step") if c.loops == call.loops[:-1] and any(c in story.steps_of(o) for o in story.optimizers)]
+        unread = isinstance(node.target, ast.Name) and not any(
+            isinstance(n, ast.Name) and n.id == node.target.id for s in node.body for n in ast.walk(s)
+        )
+        within = any(turn in c.loops for c in story.named("step"))
+        if not steps or within or not unread or len(node.iter.args) != 1 or number(turn.over.args[0]) in (None, 1):
+            continue
+        text = f"The gradients of {ast.unparse(node.iter.args[0])} turns are added up and the loss is not divided by it."
+        if not _divides(code, node.iter.args[0]):
+            yield code.seen(ID, text, call, steps[0], severity="watch", grade="suspected")
+            return
+        data = [v for v in made_of(loss) if v.order >= 0 and v.op == "call" and turn in v.loops and v.name not in ("item",)]
+        nets = [v for v in made_of(loss, deep=False) if v.op == "net" and len(v.args) > 1 and turn in v.loops]
+        fresh = [v for n in nets for a in n.args[1:] for v in made_of(a, deep=False) if v in data or v.op in ("phi", "index")]
+        if nets and not fresh:
+            yield code.seen(ID, "Every turn of the accumulation goes over the same batch.", call, nets[0])
             return
 
 

@@ -34,11 +34,23 @@ ID = "lr-scaled-twice"
 CAUSE = "lr-scaled-by-world-size"
 DECIDES = True
 WORLD = re.compile(r"world_?size|n_?gpus?$|num_gpus|num_processes|device_count|hvd\.size|num_replicas|nproc", re.I)
+WORLDS = re.compile(WORLD.pattern + r"|^world$", re.I)
 RATE = re.compile(r"(^|_)(lr|learning_rate)$|^(base|max|scaled|init)_(lr|learning_rate)|^lr_", re.I)
 
 
 def check(code: Code) -> Iterator[Finding]:
     sites = [site for node in nodes_of(code.program, ast.BinOp, ast.AugAssign) if (site := _site(code.program, node))]
+    for node in nodes_of(code.program, ast.BinOp):
+        assert isinstance(node, ast.BinOp)
+        pair = (node.left, node.right.left) if isinstance(node.right, ast.BinOp) else (node.left, node.right)
+        inner = [n for n in ast.walk(pair[0]) if isinstance(n, ast.Name) and WORLDS.search(n.id)]
+        doubled = isinstance(node.op, ast.Mult) and isinstance(pair[1], ast.Name) and any(n.id == pair[1].id for n in inner)
+        target = code.program.parent(node)
+        while isinstance(target, ast.BinOp):
+            target = code.program.parent(target)
+        if doubled and isinstance(target, ast.Assign) and RATE.search(_name(target.targets[0])):
+            yield code.finding(ID, "The learning rate is multiplied by the world size twice.", node)
+            return
     for first, written, _ in sites:
         for second, _, read in sites:
             if first is second or written is None or written != read or _exclusive(code.program, first, second):

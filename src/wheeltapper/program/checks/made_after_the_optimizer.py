@@ -44,7 +44,7 @@ def check(code: Code) -> Iterator[Finding]:
         network = _renewed(story, call)
         if network is None or not story.complete:
             continue
-        collected = [(o, c) for o in _optimizers(story) for c in made_of(o, deep=False) if _is_collected(c, network) and 0 <= c.order]
+        collected = [(o, c) for o in _optimizers(story) for c in made_of(o, deep=False) if _is_collected(c, network) and c.order >= 0]
         if collected and all(c.order < call.order for _, c in collected):
             yield code.seen(ID, "A part of the network is made after its parameters were collected: no optimizer has it.", call, collected[0][1], collected[0][0])
             return

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
+from wheeltapper.program.play.lengths import product, run_of_loops
 from wheeltapper.program.play.value import Val, is_sure, number
 from wheeltapper.program.reading import Code
 
@@ -33,6 +34,7 @@ UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
+    yield from _as_shares(code)
     for made in story.named("MultiStepLR", "StepLR"):
         first = _first(made)
         steps = [c for c in story.named("step") if c.args and c.args[0] is made]
@@ -48,6 +50,20 @@ def check(code: Code) -> Iterator[Finding]:
             ):
                 text = f"The first milestone is {first:g} and the loop has {total:g} epochs: the learning rate never falls."
                 yield code.seen(ID, text, made, step, grade="is" if made.name == "MultiStepLR" else "suspected")
+                return
+
+
+def _as_shares(code: Code) -> Iterator[Finding]:
+    """Milestones that are multiples of the run itself: `[epochs * 2, epochs * 3]`."""
+    for made in code.story.named("MultiStepLR"):
+        given = made.arg("milestones", 1)
+        for step in (c for c in code.story.named("step") if c.args and c.args[0] is made and c.loops):
+            run = run_of_loops(code.story, step)
+            shares = [product(m).over(run) for m in given.items] if given is not None and given.items else []
+            known = [s for s in shares if s is not None]
+            if known and len(known) == len(shares) and min(known) > 1.01:
+                text = f"The first milestone lies at {min(known):.3g} times the length of the run: the learning rate never falls."
+                yield code.seen(ID, text, made, step, grade="is" if is_sure(made) else "suspected")
                 return
 
 

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.checks.target_network_never_updated import writes_to
-from wheeltapper.program.play.derive import PARAMETER_LAYERS
+from wheeltapper.program.play.derive import PARAMETER_LAYERS, is_frozen
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, choices, made_of
 from wheeltapper.program.reading import Code
@@ -73,7 +73,7 @@ def _names_read(code: Code) -> set[str]:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 out.add(node.value)
             elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) > 1:
-                out.update(n.value for n in ast.walk(node.args[1]) if isinstance(n, ast.Constant))
+                out.update(str(n.value) for n in ast.walk(node.args[1]) if isinstance(n, ast.Constant))
     return out
 
 
@@ -116,7 +116,7 @@ def _forward(code: Code, holder: Val) -> ast.AST | None:
 def _kept_up(story: Story) -> Iterator[tuple[Val, Val]]:
     asked = {id(c.args[0]) for c in story.calls if c.op == "net"}
     for network in _copies(story):
-        if any(id(p) in asked for p in story.parts_of(network)) or (story.is_trained(network) and not _frozen(story, network)):
+        if any(id(p) in asked for p in story.parts_of(network)) or (story.is_trained(network) and not is_frozen(story, network)):
             continue
         uses = [c for c in story.calls if any(a is network for a in (*c.args, *c.kwargs.values()))]
         given = [c for c in uses if c.name in ("state_dict", "save", "prepare", "DDP")]
@@ -127,21 +127,20 @@ def _kept_up(story: Story) -> Iterator[tuple[Val, Val]]:
             yield network, writes[0]
 
 
-def _frozen(story: Story, network: Val) -> bool:
-    """Whether its parameters are told not to want gradients."""
-    told = [c for c in story.named("setattr") if c.args[1].data == "requires_grad" and c.args[2].data is False]
-    told += [c for c in story.named("requires_grad_") if len(c.args) < 2 or c.args[1].data is False]
-    return any(any(v is network for v in made_of(c.args[0])) or any(a is network for v in made_of(c.args[0]) for a in v.args) for c in told)
-
-
 def _goes_to_itself(story: Story, told: Val, network: Val) -> bool:
     loads = [c for c in story.named("load_state_dict") if len(c.args) > 1 and any(v is told for v in made_of(c.args[1]))]
     return bool(loads) and all(c.args[0] is network for c in loads)
 
 
 def _copies(story: Story) -> list[Val]:
+    """Networks that were made as copies, or loaded with the weights of another one."""
     found = [v for c in story.named("deepcopy") for v in (_copy_of(story, c),) if v is not None]
-    return [v for v in found if story.is_network(v)]
+    found += [
+        c.args[0]
+        for c in story.named("load_state_dict")
+        if len(c.args) > 1 and c.args[1].op == "call" and c.args[1].name == "state_dict" and c.args[1].args[0] is not c.args[0]
+    ]
+    return [v for v in {id(v): v for v in found}.values() if v.op in ("obj", "call") and story.is_network(v)]
 
 
 def _copy_of(story: Story, call: Val) -> Val | None:
@@ -156,7 +155,8 @@ def _copy_of(story: Story, call: Val) -> Val | None:
 
 
 def _where_its_source_answers(story: Story, network: Val) -> list[Val]:
-    source = network.fields.get("@copy")
+    loads = [c for c in story.named("load_state_dict") if c.args[0] is network and len(c.args) > 1 and c.args[1].args]
+    source = network.fields.get("@copy") or next((c.args[1].args[0] for c in loads), None)
     quiet = [c for c in story.calls if c.op == "net" and c.args[0] is source and story.in_training(c)]
     return sorted(quiet, key=lambda c: not c.no_grad)[:3]
 

@@ -76,15 +76,15 @@ def check(code: Code) -> Iterator[Finding]:
                 layer is None
                 or id(layer) in moved
                 or id(layer) in seen
-                or layer.op != "call"
-                or layer.name not in WEIGHTED
+                or not ((layer.op == "call" and layer.name in WEIGHTED) or _holds_weights(layer))
                 or "@copied" in layer.fields
             ):
                 continue
             seen.add(id(layer))
             if any(_made_within(layer, n) for o in story.optimizers for n in story.moved_by(o)):
                 continue
-            if not layer.origin.startswith("torch.nn") or layer.order > movers[0].order or settled(code, layer):
+            known = layer.op == "obj" or (layer.origin.startswith("torch.nn") and layer.order <= movers[0].order)
+            if not known or settled(code, layer):
                 continue
             yield code.seen(
                 ID,
@@ -94,6 +94,11 @@ def check(code: Code) -> Iterator[Finding]:
                 net,
             )
             return
+
+
+def _holds_weights(network: Val) -> bool:
+    """A network of the program with parameters of its own."""
+    return network.op == "obj" and any(v.op == "call" and v.name == "Parameter" for k, v in network.fields.items() if k[:1] not in "@[")
 
 
 def _made_within(layer: Val, network: Val) -> bool:
@@ -108,12 +113,15 @@ def _picks(code: Code) -> bool:
 
 
 def settled(code: Code, layer: Val) -> bool:
-    """Loaded, frozen or switched off, itself or in a network that holds it."""
+    """Loaded, frozen or switched off, itself or in a network that holds it. Weights that are put back after training do not count."""
     story = code.story
+    last = max((b.order for b, _ in story.backwards), default=len(story.calls))
     for call in story.calls:
+        if call.name == "load_state_dict" and call.order > last and not call.loops:
+            continue
         for_good = call.name == "eval" and not any(t.args[0] is call.args[0] for t in story.named("train"))
         fixed = call.name in LOADS or for_good or (call.name == "setattr" and call.args[1].data == "requires_grad")
-        if fixed and call.args and any(one is layer or story.holds(one, layer) for one in _owners(call.args[0])):
+        if fixed and call.args and story.runs(call) and any(one is layer or story.holds(one, layer) for one in _owners(call.args[0])):
             return True
     return False
 

@@ -43,12 +43,12 @@ def check(code: Code) -> Iterator[Finding]:
             for c in story.calls
             if c.name == "iter" and c.args and c.args[0].op == "call" and c.args[0].name == "DataLoader"
         ]
-        loops = {id(v) for t in call.loops if t.over is not None for v in made_of(t.over)}
+        loops = {id(v) for t in call.loops if t.over is not None for v in made_of(t.over, stop=_is_length)}
         for one in taken:
             mine = [b for b in batches if b.data is one.args[0]]
             if not mine or len(mine) != len(batches) or id(one.args[0]) in loops or not call.loops:
                 continue
-            if len(one.loops) < len(call.loops) and _fetched_outside(call):
+            if len(one.loops) < len(call.loops) and _fetched_outside(call, one):
                 size = number(one.args[0].arg("batch_size", 1))
                 if size is not None and size > 1024:
                     continue  # all there is, in one
@@ -62,6 +62,11 @@ def check(code: Code) -> Iterator[Finding]:
                 return
     yield from _same_rows(code)
     yield from _drawn_before(code)
+
+
+def _is_length(value: Val) -> bool:
+    """A loop over `range(len(loader))` takes nothing from the loader."""
+    return value.op == "call" and value.name == "len"
 
 
 def _same_rows(code: Code) -> Iterator[Finding]:
@@ -121,12 +126,12 @@ def _cuts(index: Val) -> bool:
     return index.op == "slice" and (number(index.args[1]) or 0) > 0 and not number(index.args[0])
 
 
-def _fetched_outside(call: Val) -> bool:
+def _fetched_outside(call: Val, taken: Val) -> bool:
     """No `next()` on it inside the loop."""
     inside = [
         n
         for t in call.loops
-        if isinstance(t.node, ast.For | ast.While)
+        if isinstance(t.node, ast.For | ast.While) and t not in taken.loops
         for n in ast.walk(t.node)
         if isinstance(n, ast.Call)
     ]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.story import with_gradient
+from wheeltapper.program.play.story import Story, with_gradient
 from wheeltapper.program.play.value import Val, made_of
 from wheeltapper.program.reading import Code
 
@@ -41,7 +41,7 @@ def check(code: Code) -> Iterator[Finding]:
                 continue
             graph = value.kwargs.get("create_graph")
             told = graph is not None and graph.data is not False
-            if told or _are_weights(value.args[1]) or len(value.args) > 4:
+            if told or not _is_input(story, value.args[1]) or len(value.args) > 4:
                 continue
             if any(v.op == "net" and story.is_trained(v.args[0]) for v in made_of(value.args[0])):
                 text = "This derivative is a part of the loss and has no graph: nothing is learned through it (create_graph=True is missing)."
@@ -49,8 +49,11 @@ def check(code: Code) -> Iterator[Finding]:
                 return
 
 
-def _are_weights(value: Val) -> bool:
-    return any(
-        v.name in ("parameters", "named_parameters", "Parameter", "values") or v.op in ("param", "comp", "phi", "free")
-        for v in made_of(value, deep=False)
-    ) and not any(v.name in ("rand", "randn", "rand_like", "batch", "linspace") for v in made_of(value, deep=False))
+def _is_input(story: Story, value: Val) -> bool:
+    """Data that was told to want a gradient; weights want one anyway."""
+    if any(v.name in ("parameters", "named_parameters", "Parameter", "ParameterList") for v in made_of(value, deep=False)):
+        return False
+    asked = [c.args[0] for c in story.named("requires_grad_") if c.args]
+    asked += [c.args[0] for c in story.named("setattr") if c.args[1].data == "requires_grad" and c.args[2].data is True]
+    inner = value.items if value.op in ("list", "tuple") and value.items else [value]
+    return any(v is a for v in inner for a in asked) or any("requires_grad" in v.kwargs for v in inner)

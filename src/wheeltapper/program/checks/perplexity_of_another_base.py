@@ -42,12 +42,12 @@ def check(code: Code) -> Iterator[Finding]:
             return
 
 
-def _power(node: ast.AST) -> tuple[int | None, ast.expr | None]:
+def _power(node: ast.AST) -> tuple[str | None, ast.expr | None]:
     match node:
         case ast.BinOp(left=ast.Constant(value=2 | 10 as base), op=ast.Pow(), right=power):
-            return int(base), power
+            return str(base), power
         case ast.Call(func=ast.Attribute(attr="pow" | "power"), args=[ast.Constant(value=2 | 10 as base), power]):
-            return int(base), power
+            return str(base), power
         case ast.Call(func=ast.Attribute(attr="exp2"), args=[power]):
-            return 2, power
+            return "2", power
     return None, None

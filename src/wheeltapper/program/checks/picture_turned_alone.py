@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from wheeltapper.finding import Finding
 from wheeltapper.program.play.derive import produced
 from wheeltapper.program.play.lineage import pairs_of
-from wheeltapper.program.play.value import Val, made_of
+from wheeltapper.program.play.value import Val, made_of, number
 from wheeltapper.program.reading import Code
 
 ID = "picture-turned-alone"
@@ -44,10 +44,16 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         moved = _moves(given)
         if moved and not _moves(target) and not any(v.op == "net" for v in made_of(target)):
-            yield code.seen(ID, f"The inputs pass {moved[0].name} and the masks do not.", moved[0], loss)
+            yield code.seen(ID, f"The inputs pass {moved[0].name or 'a mirror'} and the masks do not.", moved[0], loss)
             return
 
 
 def _moves(value: Val) -> list[Val]:
     """What moves the pixels; axis 0, the samples themselves, is another matter."""
-    return [v for v in made_of(value, deep=False) if v.op in ("call", "net") and v.name in MOVES and v.op == "call"]
+    return [v for v in made_of(value, deep=False) if (v.op == "call" and v.name in MOVES) or _is_mirror(v)]
+
+
+def _is_mirror(value: Val) -> bool:
+    """`image[:, ::-1]`"""
+    parts = (value.args[1].items or []) if value.op == "item" and len(value.args) > 1 else []
+    return any(p.op == "slice" and number(p.args[2]) == -1 for p in parts)

@@ -15,7 +15,7 @@ lr_schedulers().
 
 When it is wrong
 ----------------
-If a callback steps them.
+If a callback of the trainer steps the schedulers itself.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ def check(code: Code) -> Iterator[Finding]:
         stepped = [c for c in story.named("step") if c.args and any(p.call is c.args[0].node for p in made)]
         if made and not stepped:
             step = cls.methods.get("on_train_epoch_end") or cls.methods["training_step"]
-            yield code.finding(ID, "Under manual optimisation nobody steps the schedulers: the rate never changes.", step.node, made[0].call, *step.node.body[:1])  # type: ignore[union-attr]
+            yield code.finding(ID, "Under manual optimisation nobody steps the schedulers: the rate never changes.", step.node, made[0].call, *step.body[:1])
             return

@@ -41,8 +41,14 @@ LENGTHS = {
     "get_polynomial_decay_schedule_with_warmup": ("num_training_steps", 2), "warmup_cosine_decay_schedule": ("decay_steps", 3),
     "cosine_decay_schedule": ("decay_steps", 1), "linear_onecycle_schedule": ("transition_steps", 0), "cosine_onecycle_schedule": ("transition_steps", 0),
     "CosineDecay": ("decay_steps", 1), "PolynomialDecay": ("decay_steps", 1), "OneCycleLR": ("total_steps", 2),
+    "CosineAnnealingLR": ("T_max", 1),
 }  # fmt: skip
 SHORT, LONG = 0.6, 1.7
+
+
+def CAUSE_OF(finding: Finding) -> str:  # noqa: N802
+    """Over too early, or never over."""
+    return "schedule-too-short" if finding.numbers.get("share", 0.0) < 1 else "schedule-never-decays"
 
 
 def check(code: Code) -> Iterator[Finding]:
@@ -51,10 +57,15 @@ def check(code: Code) -> Iterator[Finding]:
         if call.op != "call" or call.name not in LENGTHS or call.origin.startswith("?"):
             continue
         length = call.arg(*LENGTHS[call.name])
+        risen = product(call.arg("num_warmup_steps", 1)).over(product(length)) if call.name.startswith("get_") and length is not None else None
+        if risen is not None and risen >= 1:
+            yield code.seen(ID, f"The warm-up lasts {risen:.3g} times the whole schedule: the rate never reaches its peak.", call)
+            return
         if length is None:
             continue
         found = _ratio(story, call, length)
-        if found is not None and not SHORT <= found <= LONG:
+        short, long = (SHORT / 3, float("inf")) if call.name == "CosineAnnealingLR" else (SHORT, LONG)
+        if found is not None and not short <= found <= long:
             told = "is over after {:.0%} of the run" if found < 1 else "is laid out for {:.1f} times the run"
             yield code.seen(ID, f"{call.name} {told.format(found)}.", length, call, numbers={"share": found})
             return
@@ -76,8 +87,10 @@ def _runs(story: Story, schedule: Val) -> Iterator[Product]:
             args = trainer.kwargs.get("args")
             if args is not None and (steps := args.kwargs.get("max_steps")) is not None:
                 yield product(steps)
+    around = [c for c in story.named("SequentialLR") if schedule.name == "CosineAnnealingLR" and any(v is schedule for v in made_of(*c.args[1:2]))]
     for step in story.named("step"):
-        if step.loops and step.args and any(c is schedule for c in choices(step.args[0])):
+        trains = schedule.name != "CosineAnnealingLR" or any(b.loops and b.loops[0] in step.loops for b, _ in story.backwards)
+        if step.loops and trains and step.args and any(c is schedule or c in around for c in choices(step.args[0])):
             yield run_of_loops(story, step)
             return
     if schedule.origin.startswith("optax"):

@@ -28,6 +28,7 @@ If a variable named like epochs holds steps.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -192,17 +193,24 @@ def _lightning(code: Code, horizon: Horizon) -> Iterator[Finding]:
     counted = horizon.counts_batches or any("estimated_stepping_batches" in f for f in horizon.factors)
     if (
         counted
-        and "interval" not in text
+        and not _in_steps(text)
         and "manual" not in text
         and "lr_scheduler_step" not in code.program.functions
     ):
+        said = [n for n in ast.walk(func.node) if isinstance(n, ast.Constant) and n.value == "interval"]
         yield code.finding(
             ID,
             f"{horizon.part.made_by} is laid out for {ast.unparse(horizon.node)} steps, and Lightning steps it once per epoch "
             'because "interval" is not "step".',
+            *said[:1],
             horizon.part.call,
             horizon.node,
         )
+
+
+def _in_steps(text: str) -> bool:
+    """Whether "interval" is said, and not to be the epoch."""
+    return "interval" in text and re.search(r"interval['\"]?\s*[:=]\s*['\"]epoch", text) is None
 
 
 def _epochs(code: Code) -> set[float | None]:

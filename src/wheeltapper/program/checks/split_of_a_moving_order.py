@@ -46,7 +46,7 @@ def _is_dataset(value: Val) -> bool:
 
 
 def _chain(value: Val) -> list[Val]:
-    out = []
+    out: list[Val] = []
     while value.op == "call" and value.args and len(out) < 20:
         value = value.args[0]
         out.append(value)

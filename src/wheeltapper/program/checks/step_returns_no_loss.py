@@ -15,7 +15,7 @@ optimisation is on.
 
 When it is wrong
 ----------------
-Never.
+Never: Lightning takes what is not returned for a batch to be skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wheeltapper.program.program import Class
 from wheeltapper.program.reading import Code
 
 ID = "step-returns-no-loss"
-CAUSE: str | None = "step-missing"
+CAUSE: str | None = None
 DECIDES = True
 
 def check(code: Code) -> Iterator[Finding]:
@@ -38,15 +38,15 @@ def check(code: Code) -> Iterator[Finding]:
             continue
         manual = "automatic_optimization" in cls.script.text
         returned = [n for n in ast.walk(step.node) if isinstance(n, ast.Return | ast.Yield) and n.value is not None]
-        raised = any(isinstance(n, ast.Raise) for n in ast.walk(step.node)) or len(step.node.body) <= 1  # type: ignore[union-attr]
+        raised = any(isinstance(n, ast.Raise) for n in ast.walk(step.node)) or len(step.body) <= 1
         backward = [n for n in ast.walk(cls.node) if isinstance(n, ast.Attribute) and n.attr == "manual_backward"]
         if not manual and not returned and not raised:
-            last = step.node.body[-1]  # type: ignore[union-attr]
+            last = step.body[-1]
             yield code.finding(ID, "training_step returns nothing: Lightning skips the optimisation of every batch.", last, step.node)
             return
         if not manual and backward:
             init = cls.methods.get("__init__")
-            yield code.finding(ID, "manual_backward is called and automatic optimisation is not switched off.", init.node if init else cls.node, backward[0], *(init.node.body if init else [])[:2])  # type: ignore[union-attr]
+            yield code.finding(ID, "manual_backward is called and automatic optimisation is not switched off.", init.node if init else cls.node, backward[0], *(init.body if init else [])[:2])
             return
 
 

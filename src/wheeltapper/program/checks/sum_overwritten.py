@@ -61,8 +61,10 @@ def _is_zero(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Call)
-        and callee(node.value) in ("zeros", "zeros_like", "new_zeros")
+        and (
+            (isinstance(node.value, ast.Call) and callee(node.value) in ("zeros", "zeros_like", "new_zeros"))
+            or (isinstance(node.value, ast.Constant) and node.value.value in (0, 0.0) and node.value.value is not False)
+        )
     )
 
 

@@ -28,7 +28,7 @@ from wheeltapper.program.reading import Code
 
 ID = "temperature-extreme"
 CAUSE: str | None = "temperature-too-high"
-DECIDES = False
+DECIDES = True
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
-from wheeltapper.program.play.signs import is_layer, reached, summands
+from wheeltapper.program.play.signs import cuts, is_layer, reached, summands
 from wheeltapper.program.play.story import Story
 from wheeltapper.program.play.value import Val, breaks_graph, made_of
 from wheeltapper.program.reading import Code
@@ -47,9 +47,10 @@ def check(code: Code) -> Iterator[Finding]:
         alive = [t for t in terms if _may_learn(t)]
         for term in terms:
             if len(terms) > 1 and alive and term.name not in STARTS and not _may_learn(term) and _is_made_by_trained(story, term):
-                cut = next((v for v in made_of(term, stop=breaks_graph) if breaks_graph(v)), term)
+                cut = term if breaks_graph(term) else next(cuts(term), term)
+                formula = next((v for v in reached(term) if v.op != "net"), term)
                 text = "This term is added to the loss and has no gradient: nothing learns from it."
-                yield code.seen(ID, text, cut, term, loss)
+                yield code.seen(ID, text, cut, formula, term, loss)
                 return
 
 

@@ -35,6 +35,7 @@ DECIDES = True
 
 
 def check(code: Code) -> Iterator[Finding]:
+    yield from _by_engine(code)
     if code.by_framework or not code.loop.complete:
         return
     reached = {e.node for e in code.loop.of("train", "eval")}
@@ -55,6 +56,21 @@ def check(code: Code) -> Iterator[Finding]:
                 evals[0].node,
                 code.loop.backwards[0].node,
             )
+            return
+
+
+def _by_engine(code: Code) -> Iterator[Finding]:
+    """A step that an engine runs: the network is set to evaluate and never back."""
+    story = code.story
+    if code.loop.backwards or code.by_framework or not story.complete:
+        return
+    for network in story.trained:
+        evals = [c for c in story.named("eval") if c.args and c.args[0] is network]
+        trains = [c for c in story.named("train") if c.args and c.args[0] is network]
+        backward = [b for b, _ in story.backwards if b.loops]
+        if evals and not trains and backward:
+            text = "The network is set to evaluate and never back to train: after the first evaluation it trains in that mode."
+            yield code.seen(ID, text, backward[0], *story.applications[:1], evals[0])
             return
 
 

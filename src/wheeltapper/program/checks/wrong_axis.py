@@ -86,7 +86,7 @@ def along_the_batch(code: Code, *names: str) -> Iterator[Val]:
 def _batched(value: Val) -> bool:
     """Made by a network from batches of a loader, without a change of axes."""
     if any(
-        v.op == "call" and v.name in ("transpose", "permute", "unsqueeze", "stack", "squeeze", "mean", "T", "t", "sum")
+        v.op == "call" and not _drops_last(v) and v.name in ("transpose", "permute", "unsqueeze", "stack", "squeeze", "mean", "T", "t", "sum")
         for v in _near(value)
     ):
         return False
@@ -98,9 +98,14 @@ def _batched(value: Val) -> bool:
         for n in nets
         for a in n.args[1:]
         for v in made_of(a)
-        if v.op == "batch" or (v.op == "call" and v.name in ("stack", "randint"))
+        if v.op == "batch" or (v.op == "call" and v.name in ("stack", "randint", "pad_sequence"))
     ]
     return bool(nets) and bool(fed)
+
+
+def _drops_last(value: Val) -> bool:
+    """`scores.squeeze(-1)`: the first axis is still the batch."""
+    return value.name == "squeeze" and len(value.args) == 2 and number(value.args[1]) in (-1, 2)
 
 
 def _near(value: Val) -> list[Val]:

@@ -31,6 +31,10 @@ def produced(value: Val, depth: int = 0) -> list[Val]:
         return produced(value.data, depth + 1)
     if value.op == "item" and value.args[0].op not in ("batch", "elem", "index", "param", "free", "attr"):
         return produced(value.args[0], depth + 1)
+    if value.op == "comp" and value.args:
+        return produced(value.args[0], depth + 1)
+    if value.op == "elem" and value.args and value.args[0].op == "call" and value.args[0].name in ("chunk", "split", "unbind"):
+        return produced(value.args[0], depth + 1)
     if value.op == "call" and value.name in ("masked_select", "gather", "clone", "dropout", "chunk", "split", "unbind") and value.args:
         return produced(value.args[0], depth + 1)
     return [value]
@@ -49,6 +53,13 @@ def nets_of(value: Val | None) -> list[Val]:
 def learns_through(story: Story, value: Val) -> list[Val]:
     """The applications of trained networks that a gradient reaches from this value."""
     return [v for v in with_gradient(value) if v.op == "net" and story.is_trained(v.args[0])]
+
+
+def is_frozen(story: Story, network: Val) -> bool:
+    """Whether its parameters are told not to want gradients."""
+    told = [c for c in story.named("setattr") if c.args[1].data == "requires_grad" and c.args[2].data is False]
+    told += [c for c in story.named("requires_grad_") if len(c.args) > 1 and c.args[1].data is False]
+    return any(v is network or any(a is network for a in v.args) for c in told for v in made_of(c.args[0]))
 
 
 # -- numbers with names ------------------------------------------------------------------------------------------
@@ -123,9 +134,17 @@ def bootstrap(value: Val) -> Iterator[tuple[Val, Val, Val]]:
         for side, other in (one.args, tuple(reversed(one.args))):
             factors = list(_factors(side))
             nets = [f for f in factors if any(v.op == "net" for v in made_of(f, stop=_chosen))]
-            discounts = [f for f in factors if (n := number(f)) is not None and 0 <= n <= 1.5]
+            discounts = [f for f in factors if _is_discount(f)]
             if nets and discounts and not any(v.op == "net" for v in with_gradient(other)):
                 yield one, discounts[0], nets[0]
+
+
+def _is_discount(value: Val) -> bool:
+    known = number(value)
+    if known is not None:
+        return 0 <= known <= 1.5
+    name = value.data if value.op == "item" and isinstance(value.data, str) else value.name
+    return value.op in ("attr", "item", "free", "param") and bool(re.search(r"gamma|discount", name, re.I))
 
 
 def _chosen(value: Val) -> bool:

@@ -73,7 +73,11 @@ class Evaluator(Library):
             if isinstance(one, ast.Starred):
                 value = self.evaluate(one.value, env)
                 known = value.op in ("list", "tuple") and value.items is not None
-                out += (value.items or []) if known else [self.element(value, one)]
+                several = value.data.items if value.op == "net" and isinstance(value.data, Val) and value.data.op == "tuple" else None
+                if several:  # the outputs of a network, one by one
+                    out += [self.item(value, const(place), one) for place in range(len(several))]
+                else:
+                    out += (value.items or []) if known else [self.element(value, one)]
             else:
                 out.append(self.evaluate(one, env))
         return out
@@ -148,6 +152,8 @@ class Evaluator(Library):
         if isinstance(node.op, ast.BitOr) and a.op == b.op == "dict":
             return Val("dict", fields={**a.fields, **b.fields}, node=node)
         made = Val("bin", type(node.op).__name__, (a, b), node=node, no_grad=self.no_grad > 0, guards=tuple(self.guards))
+        if made.name == "Div":
+            self.quotients.append(made)
         if made.name == "Sub" and made.no_grad:
             self.subtractions.append(made)
         return made

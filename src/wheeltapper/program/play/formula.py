@@ -96,7 +96,7 @@ def _ends(value: Val, depth: int) -> Iterator[Val]:
     inner: tuple[Val, ...] = ()
     if (value.op == "unary" and value.name == "USub") or (value.op == "bin" and (value.name in ARITHMETIC or value.name == "Pow")):
         inner = value.args
-    elif value.op in ("item", "batch") or (value.op == "call" and value.name in KEEPS and value.args):
+    elif value.op in ("item", "batch") or (value.op == "call" and value.name in KEEPS - {"tensor", "as_tensor", "array"} and value.args):
         inner = value.args[:1]
     elif value.op == "call" and (value.name in FUNCTIONS or value.name in OF_TWO or value.name in ("min", "max")):
         inner = value.args

@@ -76,12 +76,15 @@ def run_of_loops(story: Story, call: Val) -> Product:
         if over is None:
             return Product(1.0, Counter({"?": 1}))
         if over.op == "call" and over.name in ("range", "trange") and over.args:
-            bounds = [a for a in over.args[:2]]
+            bounds = list(over.args[:2])
             if len(over.args) > 2:
                 return Product(1.0, Counter({"?": 1}))
             if len(bounds) == 2 and number(bounds[0]) not in (0, 1):
                 return Product(1.0, Counter({"?": 1}))
-            out = out.times(product(bounds[-1]))
+            last = bounds[-1]
+            if len(bounds) == 2 and number(bounds[0]) == 1 and last.op == "bin" and last.name == "Add" and number(last.args[1]) == 1:
+                last = last.args[0]  # range(1, n + 1): n turns
+            out = out.times(product(last))
         else:
             out = out.times(length_of(over))
     several = accumulated(story, call)
@@ -91,12 +94,12 @@ def run_of_loops(story: Story, call: Val) -> Product:
 def accumulated(story: Story, call: Val) -> float | None:
     """How many batches make one such call: 1, the accumulation of an accelerator, None where another condition decides."""
     tests = [g.test for g in call.guards if g.taken]
-    if not tests:
-        return 1.0
-    if all(t.op == "attr" and t.name == "sync_gradients" for t in tests):
-        told = [number(c.kwargs.get("gradient_accumulation_steps")) for c in story.named("Accelerator")]
-        return told[0] if told and told[0] is not None else 1.0
-    return None
+    told = [number(c.kwargs.get("gradient_accumulation_steps")) for c in story.named("Accelerator")]
+    several = told[0] if told and told[0] is not None else 1.0
+    prepared = any(a is call.args[0] for p in story.named("prepare") for a in p.args[1:]) if call.args else False
+    if not tests:  # what an accelerator has prepared steps only with the optimizer
+        return several if prepared and not any("step_scheduler_with_optimizer" in c.kwargs for c in story.named("Accelerator")) else 1.0
+    return several if all(t.op == "attr" and t.name == "sync_gradients" for t in tests) else None
 
 
 def steps_per_epoch(fit: Val) -> Product:

@@ -257,9 +257,21 @@ def _mapped(scene: Library, args: Args, _: Keywords, node: ast.AST) -> Val | Non
     return None
 
 
+def _from_class(scene: Library, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`tyro.cli(Options)`: the options that a class lists, with their defaults, which a command line may change."""
+    wanted = args[0] if args else kwargs.get("config_class")
+    if wanted is None or wanted.op != "class":
+        return None
+    made = scene.apply(wanted, (), {}, node)
+    for name, value in list(made.fields.items()):
+        if value.op == "const":
+            made.fields[name] = replace(value, sure=False)
+    return made
+
+
 SPECIAL: dict[str, Callable[[Library, Args, Keywords, ast.AST], Val | None]] = {
     "next": _next, "vars": _vars, "asdict": _vars, "deepcopy": _deepcopy, "list": _list, "deque": _deque, "train_test_split": _split,
-    "map": _mapped,
+    "map": _mapped, "cli": _from_class,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from wheeltapper.program.play.evaluate import Evaluator
 from wheeltapper.program.play.frameworks import play_module, played_by_framework
 from wheeltapper.program.play.library import Args, Keywords
 from wheeltapper.program.play.scene import MAX_ENTERED, Env, Frame, Guard, Turn
-from wheeltapper.program.play.trainers import applied_model, decorated, play_engine, play_gradient, play_train_step
+from wheeltapper.program.play.trainers import applied_by_trainer, decorated, played_by_trainer
 from wheeltapper.program.play.value import Val, const, number, phi, text_of
 from wheeltapper.program.program import Class, Func
 from wheeltapper.program.scripts import Script, children
@@ -35,21 +35,12 @@ UNROLLED = 6  # elements of a written list that a loop is played for, one by one
 class Player(Evaluator):
     def method_call(self, base: Val, name: str, args: Args, kwargs: Keywords, node: ast.AST) -> Val:
         made = super().method_call(base, name, args, kwargs, node)
-        if name == "run" and base.op == "call" and "ignite" in base.origin:
-            play_engine(self, base, kwargs.get("data") or (args[0] if args else None), node)
-        elif name == "fit" and base.op == "obj" and self.program.method(base.name, "train_step"):
-            play_train_step(self, base, args, kwargs, node)
-        else:
+        if not played_by_trainer(self, base, name, args, kwargs, node):
             played_by_framework(self, base, name, args, kwargs, node)
         return made
 
     def applied(self, thing: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val:
-        made = None
-        if thing.op == "call" and thing.name in ("value_and_grad", "grad"):
-            made = play_gradient(self, thing, args, kwargs, node)
-        elif thing.op == "call" and thing.name in ("Model", "Functional"):
-            made = applied_model(self, thing, args, kwargs, node)
-        return made if made is not None else super().applied(thing, args, kwargs, node)
+        return applied_by_trainer(self, thing, args, kwargs, node) or super().applied(thing, args, kwargs, node)
 
     def play(self) -> None:
         entry = self.program.entry
@@ -343,7 +334,7 @@ class Player(Evaluator):
 
     def do_If(self, node: ast.If, env: Env) -> bool:
         test = self.evaluate(node.test, env)
-        known = self.truth(test)
+        known = self.truth(test) if not (self.loops and self.flips(node.test)) else None
         if known is not None:
             return self.block(node.body if known else node.orelse, env)
         before = dict(env.names)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from wheeltapper.program.play.elements import SAME_ELEMENTS
 from wheeltapper.program.play.lineage import SCALES, STATISTICS
 from wheeltapper.program.play.value import MAX_WALK, Val, made_of, number
 
@@ -47,19 +48,13 @@ def _before(value: Val) -> list[Val]:
         case "dict":
             return [v for k, v in value.fields.items() if not k.startswith("@")]
         case "bin":
-            return [a for a in value.args if number(a) is None and not _is_statistic(a)] or list(value.args[:1])
+            return list(value.args[1:] if number(value.args[0]) is not None else value.args[:1])
         case "phi":
             return list(value.args)
         case "call":
-            return [*(a for a in value.args if not _is_count(a)), *(v for k, v in value.kwargs.items() if k in ("transform", "image", "dataset"))]
+            given = [a for a in value.args if number(a) is None] if value.name not in SAME_ELEMENTS else value.args[:1]
+            return [*given, *(v for k, v in value.kwargs.items() if k in ("transform", "image", "dataset"))]
     return []
-
-
-def _is_count(value: Val) -> bool:
-    """How many: a known number, or one made of a length."""
-    if number(value) is not None or (value.op == "call" and value.name in ("len", "int", "size", "numel", "floor", "ceil", "round")):
-        return True
-    return value.op == "attr" and value.name in ("shape", "size", "ndim")
 
 
 def _pipeline(value: Val) -> list[Val]:

@@ -36,7 +36,7 @@ def rows_of(value: Val) -> list[Rows]:
     picked = False
     way = lineage(value)
     records = [i for i, v in enumerate(way) if v.op in ("batch", "elem", "comp", "gen") or (v.op == "item" and _is_record(v.args[1]))]
-    if any(_is_limited(v.args[1]) for v in way if v.op == "item" and len(v.args) > 1):
+    if any(_is_limited(v.args[1]) for v in way if v.op == "item" and len(v.args) > 1 and _is_record(v.args[1])):
         return []
     for place, one in enumerate(way):
         if one.op == "batch":

@@ -94,6 +94,7 @@ class Scene:
         self.config = config
         self.calls: list[Val] = []
         self.dicts: list[Val] = []
+        self.quotients: list[Val] = []
         self.subtractions: list[Val] = []  # without gradients: what samplers do
         self.loops: list[Turn] = []
         self.guards: list[Guard] = []
@@ -175,6 +176,14 @@ class Scene:
             return True
         found = number(value)
         return bool(found) if found is not None and (self.trusting or is_sure(value)) else None
+
+    def flips(self, test: ast.expr) -> bool:
+        """`if self.ready:` in a loop, where the program sets the field to True and to False: known at the first turn only."""
+        inner = test.operand if isinstance(test, ast.UnaryOp) else test
+        if not isinstance(inner, ast.Attribute):
+            return False
+        written = self.program.writes.get(("f", inner.attr), [])
+        return len({w.value for w in written if isinstance(w, ast.Constant) and isinstance(w.value, bool)}) > 1
 
     def _compared(self, value: Val) -> bool | None:
         a, b = value.args

@@ -43,6 +43,9 @@ def _signs(value: Val, part: Val, sign: int, depth: int) -> Iterator[int]:
                 yield from _signs(one, part, sign, go)
         case "call" if value.name in REDUCES and value.args:
             yield from _signs(value.args[-1] if value.name == "scale" else value.args[0], part, sign, go)
+        case "call" if value.name in ("minimum", "maximum", "min", "max"):
+            for one in value.args:
+                yield from _signs(one, part, sign, go)
         case "call" if value.name in ("neg", "negative") and value.args:
             yield from _signs(value.args[0], part, -sign, go)
 
@@ -60,13 +63,10 @@ def _weighed(product: Val) -> Iterator[tuple[Val, Val]]:
 
 
 def summands(value: Val, depth: int = 0) -> Iterator[Val]:
-    """The terms that are added up to a loss, weights and signs taken off. Inside of a mean nothing is taken apart."""
+    """The terms that are added up to a loss, weights and signs taken off. Neither a mean nor a choice of values is taken apart."""
     go = depth + 1
     if depth > DEEP:
         yield value
-    elif value.op == "phi":
-        for one in value.args:
-            yield from summands(one, go)
     elif value.op == "unary" and value.name == "USub":
         yield from summands(value.args[0], go)
     elif value.op == "bin" and value.name in ("Add", "Sub"):
@@ -75,7 +75,7 @@ def summands(value: Val, depth: int = 0) -> Iterator[Val]:
     elif value.op == "bin" and value.name in ("Mult", "Div") and len(list(_weighed(value))) == 1:
         for one, _ in _weighed(value):
             yield from summands(one, go)
-    elif value.op == "net" and isinstance(value.data, Val) and value.data.op in ("bin", "phi", "unary"):
+    elif value.op == "net" and isinstance(value.data, Val) and value.data.op in ("bin", "unary"):
         yield from summands(value.data, go)
     elif value.op == "call" and value.name in ("stack", "sum") and value.args and value.args[0].items:
         for one in value.args[0].items:
@@ -102,6 +102,13 @@ def reached(value: Val) -> Iterator[Val]:
             queue.append(one.args[0])  # not to the index
         else:
             queue += below(one)
+
+
+def cuts(value: Val) -> Iterator[Val]:
+    """Where the ways of a gradient end before they come to a layer, nearest first."""
+    for one in reached(value):
+        inner = [one.data] if one.op == "net" and isinstance(one.data, Val) else one.args[:1] if one.op == "item" else below(one)
+        yield from (v for v in inner if breaks_graph(v))
 
 
 def is_layer(value: Val) -> bool:

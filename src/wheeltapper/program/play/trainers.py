@@ -20,12 +20,31 @@ JAX = ("jax", "flax", "nnx", "equinox", "eqx", "haiku")
 HANDLERS = "@handlers"
 
 
+def played_by_trainer(scene: Evaluator, base: Val, name: str, args: Args, kwargs: Keywords, node: ast.AST) -> bool:
+    """What a method of an engine or of a Keras model sets off; False where it is none."""
+    if name == "run" and base.op == "call" and "ignite" in base.origin:
+        play_engine(scene, base, kwargs.get("data") or (args[0] if args else None), node)
+        return True
+    if name == "fit" and base.op == "obj" and scene.program.method(base.name, "train_step"):
+        play_train_step(scene, base, args, kwargs, node)
+        return True
+    return False
+
+
+def applied_by_trainer(scene: Library, thing: Val, args: Args, kwargs: Keywords, node: ast.AST) -> Val | None:
+    """`value_and_grad(f)(x)` and `keras.Model(inputs, outputs)(x)`."""
+    if thing.op == "call" and thing.name in ("value_and_grad", "grad"):
+        return play_gradient(scene, thing, args, kwargs, node)
+    return applied_model(scene, thing, args, kwargs, node) if thing.op == "call" else None
+
+
 # -- one pass backwards, and a step, as a framework makes them ---------------------------------------------------
 
 
 def stepped(scene: Library, loss: Val, parameters: Val, node: ast.AST) -> None:
     """A framework takes gradients of this loss and moves these parameters."""
     optimizer = scene.called("AdamW", (parameters,), {}, node, "torch.optim.AdamW")
+    optimizer.loops = ()  # it was made before the loop
     scene.called("zero_grad", (optimizer,), {}, node, BY_FRAMEWORK)
     scene.called("backward", (loss,), {}, loss.node or node, BY_FRAMEWORK)
     scene.called("step", (optimizer,), {}, node, BY_FRAMEWORK)
@@ -47,7 +66,12 @@ def play_engine(scene: Evaluator, engine: Val, data: Val | None, node: ast.AST) 
     batch = scene.element(data, node) if data is not None else Val("param", "batch", node=node)
     step = engine.args[0] if engine.args else engine.kwargs.get("process_function")
     if engine.name == "Engine" and step is not None and step.op in ("func", "bound"):
-        scene.apply(step, (engine, batch), {}, node)
+        begin = len(scene.calls)
+        made = scene.apply(step, (engine, batch), {}, node)
+        if not any(c.name == "backward" for c in scene.calls[begin:]):  # what an evaluation returns goes to the metrics
+            scene.no_grad += 1
+            scene.called("update", (engine, made), {}, node, BY_FRAMEWORK)
+            scene.no_grad -= 1
     elif engine.name == "create_supervised_trainer" and len(engine.args) > 2:
         x, y = (scene.item(batch, const(i), node) for i in (0, 1))
         scene.called("train", (engine.args[0],), {}, node, BY_FRAMEWORK)
@@ -145,6 +169,7 @@ def play_gradient(scene: Library, maker: Val, args: Args, kwargs: Keywords, node
     func = maker.args[0] if maker.args else maker.kwargs.get("fun")
     if func is None or func.op not in ("func", "bound") or not maker.origin.split(".")[0].startswith(JAX):
         return None
+    assert isinstance(scene, Evaluator)
     begin = len(scene.calls)
     held, scene.no_grad = scene.no_grad, 0
     scene.gradients += 1
@@ -168,16 +193,11 @@ def _flax_apply(scene: Library, base: Val, args: Args, kwargs: Keywords, node: a
     given = {k: v for k, v in kwargs.items() if k not in NOT_OF_THE_NETWORK}
     value = scene.called(base.name, (base, *args[1:]), given, node, op="net")
     value.data = scene.enter(method, args[1:], given, node, base)
-    value.no_grad = not _within_gradient(scene)
+    value.no_grad = not scene.gradients
     mutable = kwargs.get("mutable")
     if mutable is None or mutable.data is False:
         return value
     return Val("tuple", items=[value, Val("call", "new_state", (base,), node=node, origin="flax")], node=node)
-
-
-def _within_gradient(scene: Library) -> bool:
-    """Whether a function that gradients are taken of is being played."""
-    return scene.gradients > 0 or any("_and_grad" in ast.unparse(f.site) or "grad(" in ast.unparse(f.site) for f in scene.frames if isinstance(f.site, ast.Call))
 
 
 # -- LightningCLI ------------------------------------------------------------------------------------------------

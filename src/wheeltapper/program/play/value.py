@@ -185,6 +185,8 @@ def breaks_graph(value: Val) -> bool:
     """Whether no gradient goes through this value to what it is made of."""
     if value.op == "attr":
         return value.name in ("data", "shape", "ndim", "device", "dtype")
+    if value.op == "call" and value.name == "sample":
+        return bool(value.args) and "distributions" in value.args[0].origin
     return value.op in ("call", "net") and (value.no_grad or value.name in GRAPH_ENDS)
 
 

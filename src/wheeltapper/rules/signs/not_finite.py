@@ -35,7 +35,7 @@ from dataclasses import replace
 import numpy as np
 
 from wheeltapper.finding import Answer, Clear, Finding, Place
-from wheeltapper.observations.not_finite_share import ERRORS
+from wheeltapper.observations.not_finite_share import ERRORS, not_finite
 from wheeltapper.rules.signs import last_words, seen, where
 from wheeltapper.run.model import Run, Series
 
@@ -100,7 +100,7 @@ def _softened(finding: Finding, judged: tuple[Series, ...], scores: tuple[Series
 
 
 def _one(series: Series) -> Finding | None:
-    bad = ~series.finite
+    bad = not_finite(series)
     n = len(series)
     if not bad.any() or n < 2:
         return None

@@ -10,7 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from wheeltapper.settings.sanity import (
-    audio, bounds, counts, data, flags, lengths, names, networks, optimizing, pairs, reinforcement, selection, terms, trees,
+    audio,
+    bounds,
+    counts,
+    data,
+    flags,
+    lengths,
+    names,
+    networks,
+    observed,
+    optimizing,
+    pairs,
+    reinforcement,
+    selection,
+    terms,
+    trees,
 )  # fmt: skip
 from wheeltapper.settings.sanity.sheet import Doubt, Sheet
 from wheeltapper.settings.tree import ConfigTree
@@ -18,15 +32,25 @@ from wheeltapper.settings.tree import ConfigTree
 __all__ = ["CHECKS", "Doubt", "Sheet", "doubts_of"]
 
 Check = Callable[[Sheet], Iterator[Doubt]]
-MODULES = (bounds, optimizing, lengths, selection, flags, data, names, networks, counts, pairs, terms, reinforcement, audio, trees)
+MODULES = (bounds, optimizing, lengths, selection, flags, data, names, networks, counts, pairs, terms, reinforcement, audio, trees, observed)
 CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in module.CHECKS)
 MOST = 40  # doubts of one project
+
+
+FAILS: tuple[type[Exception], ...] = (Exception,)  # what one check must not take the others with it by
+
+
+def _asked(check: Check, sheet: Sheet) -> list[Doubt]:
+    try:
+        return list(islice(check(sheet), MOST))
+    except FAILS:
+        return []
 
 
 def doubts_of(trees_: Sequence[ConfigTree], texts: Iterable[str] = ()) -> list[Doubt]:
     """Everything that is doubtful in these sources, one for each place, the surest first."""
     sheet = Sheet(trees_, texts)
-    found = [doubt for check in CHECKS for doubt in islice(check(sheet), MOST)]
+    found = [doubt for check in CHECKS for doubt in _asked(check, sheet)]
     order = {"hint": 0, "range": 1, "edge": 2}
     out: dict[tuple[str, int, str], Doubt] = {}
     for doubt in sorted(found, key=lambda d: order[d.grade]):

@@ -23,7 +23,7 @@ def windows(sheet: Sheet) -> Iterator[Doubt]:
     if window is not None and window.number and hop.number > window.number and hop.path[:-1] == window.path[:-1]:
         both = (hop, window) if hop.number % 10 == 0 and window.number >= 20 and window.number < 256 else (window, hop)
         yield Doubt("setting-beyond-practice", f"a hop of {hop.number:g} (`{hop.name}`) with a window of {window.number:g} (`{window.name}`) leaves gaps", both)
-    up = next((s for s in sheet.settings if s.own & {"upsample"} and s.own & {"rates", "scales"} and len(s.numbers) > 1), None)
+    up = next((s for s in sheet.settings if s.key == "upsample_rates" and len(s.numbers) > 1), None)
     if up is not None and hop.above & {"data", "audio", "preprocess", "preprocessing", "feature", "features", "mel"} - {"mel"} | ({"top"} if len(hop.path) == 1 else set()) and math.prod(up.numbers) != hop.number:
         yield Doubt("target-misaligned", f"`{up.name}` multiplies to {math.prod(up.numbers):g}, and the hop is {hop.number:g} (`{hop.name}`)", (hop, up))
     segment = _first(sheet, ("segment_size", "segment_length"))

@@ -6,14 +6,15 @@ import re
 
 from wheeltapper.settings.practice.features import optimizer_class
 from wheeltapper.settings.sanity.sheet import Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 _PRETRAINED = re.compile(
     r"(?i)(?:^|[/\s])(?:[\w.-]*(?:bert|roberta|electra|deberta|gpt-?2|gpt-?neo|llama|mistral|qwen|gemma|phi-\d|falcon|bloom|opt-\d|t5-|flan|bart-|whisper|"
     r"wav2vec2|hubert|pythia|zephyr|stable-diffusion|sdxl|vicuna|deepseek|internlm|mixtral|xlm)[\w.-]*)$"
 )
-_FROM = ("model_name_or_path", "base_model", "pretrained_model_name_or_path", "model_path", "model_id", "base_model_name_or_path", "hf_model")
-_NAMED = frozenset("model pretrained checkpoint init backbone base path name".split())
-_ANOTHER = frozenset("ref reward tokenizer teacher arch type valid output dir student judge draft class".split())
+_FROM = ("model_name_or_path", "base_model", "pretrained_model_name_or_path", "base_model_name_or_path", "hf_model")
+_NAMED = word_set("model pretrained checkpoint init backbone base path name")
+_ANOTHER = word_set("ref reward tokenizer teacher arch type valid output dir student judge draft class")
 
 
 def optimizer_near(sheet: Sheet, setting: Setting) -> str | None:
@@ -35,7 +36,9 @@ def optimizer_near(sheet: Sheet, setting: Setting) -> str | None:
         return "adam"
     if any(s.knob in ("optimizer.momentum", "optimizer.nesterov") for s in sheet.settings):
         return "sgd"
-    return "adam" if sheet.themes & {"rl", "forecast"} else None
+    if any(s.key in ("per_device_train_batch_size", "micro_batch_size", "model_name_or_path", "base_model") for s in sheet.settings):
+        return "adamw"  # the default of the trainers that read these
+    return "adam" if sheet.themes & {"rl", "forecast", "onpolicy"} else None
 
 
 def _names_optimizer(setting: Setting) -> bool:
@@ -66,9 +69,8 @@ def is_tuned(sheet: Sheet) -> bool:
     for s in sheet.settings:
         if s.key in _FROM and s.text and not _scratch(sheet):
             return True
-        if s.has("@model/pretrained/checkpoint/init/backbone/base") and s.own & _NAMED and not s.own & _ANOTHER and s.text and _PRETRAINED.search(s.text):
-            if s.own & {"pretrained", "init", "checkpoint"} or "/" in s.text or re.search(r"base|large|small|\db|medium", s.text.lower()):
-                return not _scratch(sheet)
+        if s.has("@model/pretrained/checkpoint/init/backbone/base") and s.own & _NAMED and not s.own & _ANOTHER and s.text and _PRETRAINED.search(s.text) and (s.own & {"pretrained", "init", "checkpoint"} or "/" in s.text or re.search(r"base|large|small|\db|medium", s.text.lower())):
+            return not _scratch(sheet)
     return low_rank(sheet)
 
 

@@ -56,7 +56,7 @@ def parts_of_a_batch(sheet: Sheet) -> Iterator[Doubt]:
 def queues(sheet: Sheet) -> Iterator[Doubt]:
     """A queue of negatives is filled by whole batches."""
     for s in sheet.settings:
-        if not (s.knob == "contrast.queue" or s.key in ("moco_k", "queue_size", "queue_length") and "contrast" in sheet.themes) or not s.number:
+        if not (s.knob == "contrast.queue" or (s.key in ("moco_k", "queue_size", "queue_length") and "contrast" in sheet.themes)) or not s.number:
             continue
         batch = sheet.nearest(s, [o for o in sheet.settings if o.key in ("batch_size", "batch", "global_batch_size") and o.number])
         if batch is not None and batch.number and s.number % batch.number:

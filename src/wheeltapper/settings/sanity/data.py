@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 TRAIN, HELD = frozenset({"train", "training", "trn"}), frozenset({"val", "valid", "validation", "eval", "dev", "test", "testing", "evaluation"})
 _TOKEN = re.compile(r"[a-z]+")
-_DATA = frozenset("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name".split())
-_LIKE_PATH = re.compile(r"[/\\.]|train|val|test|dev")
-_SHUFFLED = frozenset("shuffle use do is train training data dataset datasets loader dataloader files file samples sample".split())
+_DATA = word_set("data dataset datasets file files path paths dir folder split splits list root image images index list set corpus src tgt manifest csv json source url shards name")
+_SHUFFLED = word_set("shuffle use do is train training data dataset datasets loader dataloader files file samples sample")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDER = {"train": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2}
 
@@ -43,25 +43,25 @@ def _texts(setting: Setting) -> list[str]:
 
 def _of_data(setting: Setting) -> bool:
     bare = set(_TOKEN.findall(setting.key)) <= TRAIN | HELD
-    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"} and not setting.above & {"gallery", "query", "memory", "knn", "bank"}
+    return (bare or bool(setting.own & _DATA)) and not setting.own & {"batch", "output", "out", "log", "save", "transform", "transforms", "vocab", "tokenizer", "bpe", "spm", "dict", "type", "class", "format", "metric", "sampler", "strategy", "target", "pipeline"} and not setting.above & {"gallery", "query", "memory", "knn", "bank"}
 
 
 def same_data(sheet: Sheet) -> Iterator[Doubt]:
     """Training and validation read the same file or split."""
+    if "gan" in sheet.themes:
+        return  # samples are held against what is trained on
     found = [(s, _split_of(s), _texts(s)) for s in sheet.settings if s.text or isinstance(s.value, list)]
     train = [(s, t) for s, split, t in found if split == "train" and t and _of_data(s)]
     held = [(s, t) for s, split, t in found if split == "held" and t and _of_data(s)]
     for a, mine in train:
         for b, theirs in held:
-            if mine == theirs and _says_which(mine[0]) and (_rest(a) == _rest(b) or _rest(a)[-1:] == _rest(b)[-1:] or _file(mine[0])):
-                if not _told_apart(sheet, a, b):
-                    yield Doubt("train-val-leak", f"`{b.name}` and `{a.name}` are both {mine[0]}: what is trained on is tested on", (b, a))
+            if (mine == theirs and _says_which(mine[0]) and (_rest(a) == _rest(b) or _rest(a)[-1:] == _rest(b)[-1:] or _file(mine[0]))) and not _told_apart(sheet, a, b):
+                yield Doubt("train-val-leak", f"`{b.name}` and `{a.name}` are both {mine[0]}: what is trained on is tested on", (b, a))
 
 
 def _says_which(text: str) -> bool:
     """Not the root or the name of a whole data set, which both parts share."""
-    words = set(_TOKEN.findall(text.lower()))
-    return bool(words & (TRAIN | HELD)) or _file(text)
+    return bool(set(_TOKEN.findall(text.lower())) & (TRAIN | HELD)) and "path to" not in text
 
 
 def _file(text: str) -> bool:
@@ -80,22 +80,27 @@ def other_part(sheet: Sheet) -> Iterator[Doubt]:
     """Training reads a file that is called test; validation one that is called train."""
     for s in sheet.settings:
         split, texts = _split_of(s), _texts(s)
-        if not split or not texts or not _of_data(s) or len(texts) > 20 or s.own & {"name"} - {"split"}:
+        if not split or not texts or not _of_data(s) or len(texts) > 20 or s.own & {"name"} - {"split"} or s.around & {"prefix"} or (s.own & {"img", "image"} and len(s.own) > 1):
             continue
         for text in texts:
             told = _told_by(text)
             if "[" in text or "%" in text:
                 continue  # a part of a part
-            if split == "train" and told == {"held"}:
+            if split == "train" and told == {"held"} and all(_told_by(t) == {"held"} for t in texts):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it trains on what is kept for testing", (s,))
                 break
+            if split == "held" and text.lower() in TRAIN and not any(_split_of(o) == "train" and o.text == text for o in sheet.settings):
+                continue  # a part of the training data that nothing else says is trained on
             if split == "held" and told == {"train"} and not any(_told_by(t) == {"held"} for t in texts):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it is tested on what is trained on", (s,))
                 break
             if split == "train" and "+" in text and re.search(r"\btest\b", text):
                 yield Doubt("train-val-leak", f"`{s.name}` is {text}: it trains on the test data, too", (s,))
                 break
+    held = {s.text for s in sheet.settings if s.key == "split" and _split_of(s) == "held"}
     for s in sheet.settings:
+        if s.key == "split" and _split_of(s) == "train" and "+" in s.text and held & set(s.text.split("+")):
+            yield Doubt("train-val-leak", f"`{s.name}` is {s.text}, and {', '.join(sorted(held))} is tested on", (s,))
         if s.own & {"split", "splits"} and isinstance(s.value, list) and len(s.value) > 1 and all(isinstance(v, str) for v in s.value) and len(set(s.value)) < len(s.value):
             yield Doubt("train-val-leak", f"`{s.name}` names the same part twice ({', '.join(s.value[:3])}): it is tested on what is trained on", (s,))
 
@@ -106,7 +111,7 @@ def _told_by(text: str) -> set[str]:
     for piece in reversed(tail):
         words = set(_TOKEN.findall(re.sub(r"\.[a-z0-9]+$", "", piece.lower())))
         told = {"train"} if words & TRAIN else set()
-        if words & HELD - {"dev"}:
+        if words & HELD - {"dev", "eval", "evaluation"}:
             told.add("held")
         if told:
             return told
@@ -198,7 +203,7 @@ def _list_of_shares(s: Setting) -> Iterator[Doubt]:
 
 def not_shuffled(sheet: Sheet) -> Iterator[Doubt]:
     """Training data in the order of the file."""
-    if "forecast" in sheet.themes or sheet.says("iterable", "streaming", "webdataset", "shards", "sampler"):
+    if sheet.themes & {"forecast", "rl", "onpolicy"} or sheet.says("grpo", "rlhf", "ppo") or any(re.search(r"(?i)val|test|eval", f.rsplit("/", 1)[-1]) for f in sheet.files) or sheet.says("iterable", "streaming", "webdataset", "shards", "sampler"):
         return
     for s in sheet.settings:
         off = (s.on is False and "shuffle" in s.own and s.own <= _SHUFFLED) or (s.key == "serial_batches" and s.on is True)
@@ -235,10 +240,10 @@ def raw_scale(sheet: Sheet) -> Iterator[Doubt]:
         if s.own & {"range"} and len(s.numbers) == 2 and s.numbers[1] >= 100 and s.numbers[0] >= 0 and s.above & {"data", "dataset", "image", "input", "preprocess", "preprocessing"} and sheet.themes & {"diffusion", "gan", "vae"}:
             yield Doubt("input-not-normalised", f"`{s.name}` is {s.value}: pictures of 0 to 255 against noise and outputs of size one", (s,))
         named = s.key in ("normalize", "normalise", "scale", "standardize", "standardise", "normalize_input", "normalize_inputs", "normalize_data", "scale_data", "normalization", "do_normalize", "rescale")
-        if named and s.on is False and isinstance(s.value, bool) and (s.key != "scale" or "forecast" in sheet.themes) and not s.above & {"loss", "reward", "norm"} and s.key != "normalization":
+        if named and s.on is False and isinstance(s.value, bool) and (s.key != "scale" or "forecast" in sheet.themes) and (s.above & {"data", "dataset", "preprocess", "preprocessing", "input", "inputs", "transform"} or "forecast" in sheet.themes) and s.key != "normalization":
             yield Doubt("input-not-normalised", f"`{s.name}` is off: inputs are fed as they are", (s,), "range")
     activation = next((s for s in sheet.settings if s.has("activation/act @output/out/final/generator") and s.own & {"output", "out", "final", "last"} and s.text.lower() in ("sigmoid", "relu")), None)
-    half = [s for s in sheet.settings if s.own & {"mean", "std"} and (s.numbers or [s.number]) and set(s.numbers or [s.number]) == {0.5}]
+    half = [s for s in sheet.settings if s.own & {"mean", "std"} and set(s.numbers or [s.number or 0.0]) == {0.5}]
     if activation is not None and len(half) >= 2 and sheet.themes & {"gan", "vae", "diffusion"}:
         yield Doubt("output-activation-wrong", f"`{activation.name}` is {activation.text}, and the data are scaled to -1 to 1 (`{half[0].name}`)", (activation, half[0]))
 

@@ -12,7 +12,7 @@ CLASSES = {
     "wnli": (2,), "agnews": (4,), "imdb": (2,), "dbpedia": (14,), "snli": (3,), "anli": (3,), "xnli": (3,), "food101": (101,), "flowers102": (102,), "caltech101": (101, 102), "caltech256": (256, 257),
     "ogbnproducts": (47,), "ogbnarxiv": (40,), "ogbnmag": (349,), "cora": (7,), "citeseer": (6,), "pubmed": (3,), "reddit": (41,), "ppi": (121,), "esc50": (50,), "urbansound8k": (10,), "audioset": (527,),
     "kinetics400": (400,), "k400": (400,), "kinetics600": (600,), "kinetics700": (700,), "ucf101": (101,), "hmdb51": (51,), "ssv2": (174,), "lvis": (1203, 1230), "objects365": (365,),
-    "modelnet40": (40,), "modelnet10": (10,), "scannet": (20, 21), "s3dis": (13,), "semantickitti": (19, 20), "inat2018": (8142,), "inat2021": (10000,), "inat2017": (5089,), "places365": (365,),
+    "modelnet40": (40,), "modelnet10": (10,), "inat2018": (8142,), "inat2021": (10000,), "inat2017": (5089,), "places365": (365,),
     "conll2003": (9,), "trec": (6, 50), "20newsgroups": (20,), "goemotions": (28,), "emotion": (6,), "eurosat": (10,), "resisc45": (45,), "cub200": (200,), "stanfordcars": (196,),
     "dtd": (47,), "oxfordpets": (37,), "sun397": (397,), "chestxray14": (14, 15), "nih14": (14,), "ham10000": (7,), "celebahq": (2,), "speechcommands": (35, 12, 11, 30, 10), "gtsrb": (43,),
     "yelpreviewfull": (5,), "yelppolarity": (2,), "amazonpolarity": (2,), "boolq": (2,), "banking77": (77,), "clinc150": (150, 151), "massive": (60,), "swda": (42, 43), "voxceleb1": (1251,),
@@ -25,6 +25,8 @@ VOCABULARIES = (
     (r"gemma", 256000), (r"whisper", 51864), (r"clip_bpe|clip-vit|openai/clip", 49408), (r"gpt-neox|pythia", 50254), (r"t5-(?:small|base|large|3b|11b)|cc_all\.32000", 32100),
     (r"deberta-v3", 128000), (r"cl100k", 100256), (r"o200k", 199998), (r"phi-2", 50257),
 )  # fmt: skip
+# How many positions a model has learned.
+POSITIONS = ((r"(?:^|/)opt-\d", 2048), (r"(?:^|/)(?:gpt2|distilgpt2)", 1024), (r"(?:^|/)(?:distil)?bert-(?:base|large)", 512), (r"(?:^|/)(?:distil)?roberta-(?:base|large)", 512), (r"electra-(?:base|small|large)", 512), (r"gpt-neo-", 2048), (r"albert-(?:base|large)", 512))
 RATES = {"ljspeech": 22050, "ljs": 22050, "whisper": 16000, "wav2vec2": 16000, "wav2vec": 16000, "hubert": 16000, "wavlm": 16000, "libritts": 24000, "encodec": 24000}
 # Names of the layers that adapters go to, by the architecture.
 PARTS = {

@@ -11,6 +11,7 @@ from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet, same_sectio
 EXCLUSIVE = (("fp16", "bf16"), ("load_in_8bit", "load_in_4bit"), ("float16", "bfloat16"), ("use_fp16", "use_bf16"), ("qlora", "full_finetune"))
 _PRECISION = {"fp16": ("fp16", "float16", "half"), "bf16": ("bf16", "bfloat16")}
 ONLY = re.compile(r"^(?:.*_)?(?:eval|evaluate|test|validate|inference|predict|debug_overfit)_only$|^only_(?:eval|test|evaluate)$|^fast_dev_run$|^overfit_batches$")
+DUMP = 70  # settings: a file with more is written by the framework, defaults and all
 OVERFLOWS = re.compile(r"(?i)(?:^|/)(?:m?t5|flan-t5|umt5|gemma)")
 
 
@@ -20,7 +21,7 @@ def both_on(sheet: Sheet) -> Iterator[Doubt]:
     for a in on:
         for b in on:
             if a is not b and (a.key, b.key) in EXCLUSIVE and a.leaf.file == b.leaf.file:
-                yield Doubt("setting-beyond-practice", f"`{a.name}` and `{b.name}` are both on: the program refuses, or takes one of them", (a, b))
+                yield Doubt("setting-beyond-practice", f"`{a.name}` and `{b.name}` are both on: the program refuses, or takes one of them", (a, b) if a.line > b.line else (b, a))
     only = [s for s in on if s.key.endswith("_only")]
     for at, a in enumerate(only):
         for b in only[:at]:
@@ -42,15 +43,14 @@ def not_trained(sheet: Sheet) -> Iterator[Doubt]:
     for s in sheet.settings:
         if re.search(r"(?i)eval|test|infer|predict|sample", s.leaf.file.rsplit("/", 1)[-1]):
             continue
-        if s.key == "do_train" and s.on is False:
+        if s.key == "do_train" and s.on is False and len([o for o in sheet.settings if o.leaf.file == s.leaf.file]) < DUMP:
             yield Doubt("stuck-eval-mode", f"`{s.name}` is off: nothing is trained", (s,))
         elif s.on and isinstance(s.value, bool) and ONLY.match(s.key):
             yield Doubt("stuck-eval-mode", f"`{s.name}` is on: nothing is trained, or next to nothing", (s,))
         elif s.key == "eval" and s.value is True and any(o.key == "resume" for o in sheet.settings) and any(o.knob == "run.epochs" for o in sheet.settings):
             yield Doubt("stuck-eval-mode", f"`{s.name}` is on: the program evaluates and ends", (s,), "range")
-        elif s.key == "mode" and s.text.lower() in ("eval", "test", "evaluate", "inference", "predict", "infer") and len(s.path) <= 2 and s.above <= {"run", "main", "experiment", "general", "trainer"}:
-            if any(o.knob in ("run.epochs", "run.total_steps") for o in sheet.settings):
-                yield Doubt("stuck-eval-mode", f"`{s.name}` is {s.text}: nothing is trained", (s,), "range")
+        elif s.key == "mode" and s.text.lower() in ("eval", "test", "evaluate", "inference", "predict", "infer") and len(s.path) <= 2 and s.above <= {"run", "main", "experiment", "general", "trainer"} and any(o.knob in ("run.epochs", "run.total_steps") for o in sheet.settings):
+            yield Doubt("stuck-eval-mode", f"`{s.name}` is {s.text}: nothing is trained", (s,), "range")
 
 
 def all_frozen(sheet: Sheet) -> Iterator[Doubt]:
@@ -86,7 +86,7 @@ def half_overflows(sheet: Sheet) -> Iterator[Doubt]:
 def embeddings_not_normalised(sheet: Sheet) -> Iterator[Doubt]:
     """A contrastive loss with a small temperature needs vectors of length one."""
     for s in sheet.settings:
-        if s.on is False and s.has("normalize/normalise/norm/normalized @embedding/embeddings/embed/feature/features/loss") and "contrast" in sheet.themes:
+        if s.on is False and s.has("normalize/normalise/norm/normalized @embedding/embeddings/embed/feature/features/loss") and sheet.mentions(r"(?i)simclr|nt_?xent|contrastive|info_?nce|moco|arcface"):
             yield Doubt("temperature-too-high", f"`{s.name}` is off: without vectors of length one the similarities have no bound", (s,), "range")
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wheeltapper.settings.sanity.facts import CLASSES, PARTS, RATES, TEMPLATES, architecture_of, plain, vocabulary_of
+from wheeltapper.settings.sanity.facts import (
+    CLASSES,
+    PARTS,
+    POSITIONS,
+    RATES,
+    TEMPLATES,
+    architecture_of,
+    plain,
+    vocabulary_of,
+)
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
-_DATA = "dataset/data/task/graph/benchmark/coco/root/path/set"
+_DATA = "dataset/data/task/benchmark/coco/root/set/dir"
+_DETECTION = ("bbox", "rcnn", "detr", "retinanet", "fcos", "cocodataset", "rpn")
 _FAMILY = (
     ("llama", r"llama|mistral|mixtral|vicuna|zephyr"), ("qwen", r"qwen"), ("gemma", r"gemma"), ("gpt2", r"gpt-?2|distilgpt2"), ("roberta", r"roberta|xlm-r"), ("bert", r"(?<!ro)(?<!de)bert(?!a)|electra"),
     ("t5", r"(?:^|[/_-])(?:m?t5|flan-t5)"), ("whisper", r"whisper"), ("neox", r"neox|pythia"), ("opt", r"(?:^|/)opt-\d"), ("bart", r"(?:^|/)bart-"), ("bloom", r"bloom"), ("falcon", r"falcon"), ("deberta", r"deberta"),
@@ -24,9 +34,10 @@ def datasets(sheet: Sheet) -> list[tuple[str, Setting]]:
     """Public data sets that the settings name."""
     out = []
     for s in sheet.settings:
-        if not s.text or len(s.text) > 120 or not (s.around & set(_DATA.split("/")) or s.key in ("name", "type", "dataset_type", "dataset_file", "exp", "experiment")):
+        named = s.own & set(_DATA.split("/")) or (s.key in ("name", "dataset_file", "exp", "experiment") and not s.above & {"model", "network", "opt", "optimizer"})
+        if not s.text or len(s.text) > 120 or not named or s.around & {"pipeline", "layout", "pretrained", "checkpoint", "init"}:
             continue
-        pieces = {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
+        pieces = {plain(s.text)} if "root" in s.key or s.text.startswith(("/", "./", "data/")) else {plain(piece) for piece in re.split(r"[/\\:]", s.text)} | {plain(s.text)}
         out += [(name, s) for name in CLASSES if name in pieces]
     return out
 
@@ -37,7 +48,9 @@ def class_counts(sheet: Sheet) -> Iterator[Doubt]:
     known = datasets(sheet)
     for s in counts:
         number = int(s.number or 0)
-        for name, where in known:
+        for name, where in known if not any(part.isdigit() for _, w in known for part in w.path) else ():
+            if name == "coco" and (not sheet.says(*_DETECTION) or sheet.says("keypoint", "pose", "skeleton")):
+                continue
             if len({n for n, _ in known}) == 1 and number not in CLASSES[name] and number > 0 and not _subset(sheet):
                 yield Doubt("objective-mismatch", f"`{s.name}` is {number}, and {name} (`{where.name}`) has {CLASSES[name][0]} classes", (s, where))
                 break
@@ -69,19 +82,23 @@ def _subset(sheet: Sheet) -> bool:
 def _separate(a: Setting, b: Setting) -> bool:
     """Two heads of several tasks, or of a detector's proposals, have their own classes."""
     heads = {"rpn", "aux_", "mask", "neck", "proposal", "task", "tasks", "semantic", "panoptic", "rpn_head", "heads", "teacher", "pretrained", "backbone"}
-    return bool((a.above | b.above) & heads) or a.leaf.file != b.leaf.file or any(part.isdigit() for part in (*a.path, *b.path))
+    data, parts = {"data", "dataset", "datasets", "datamodule"}, {"decode", "auxiliary"}
+    told = bool((a.above | b.above) & data) or bool(a.above & parts and b.above & parts)
+    return not told or bool((a.above | b.above) & heads) or a.leaf.file != b.leaf.file or any(part.isdigit() for part in (*a.path, *b.path))
 
 
 def _against_names(sheet: Sheet, s: Setting, number: int) -> Iterator[Doubt]:
     """The names of the classes, as a list or as a table of ids."""
     tables: dict[tuple[str, ...], list[Setting]] = {}
+    if any(part.isdigit() for part in s.path):
+        return
     for other in sheet.settings:
         if other.key in ("names", "class_names", "classes", "labels", "label_names", "label_list", "categories") and isinstance(other.value, list) and all(isinstance(v, str) for v in other.value):
             tables[other.path] = [other] * len(other.value)
         if len(other.path) > 1 and other.path[-2].lower() in ("names", "labels", "class_names", "id2label", "label2id", "classes", "label_map", "categories") and (other.path[-1].isdigit() or other.number is not None):
             tables.setdefault(other.path[:-1], []).append(other)
     for listed in tables.values():
-        near = listed[0].leaf.file == s.leaf.file
+        near = listed[0].leaf.file == s.leaf.file and s.path[:-1] in (listed[0].path[:-1], listed[0].path[:-2])
         if near and len(listed) > 1 and number != len(listed) and number not in (len(listed) + 1,):
             yield Doubt("objective-mismatch", f"`{s.name}` is {number}, and {len(listed)} classes are named", (s, listed[0]))
         elif near and len(listed) > 1 and number == len(listed) + 1 and not sheet.says("detection", "rcnn", "segmentation", "background"):
@@ -90,7 +107,7 @@ def _against_names(sheet: Sheet, s: Setting, number: int) -> Iterator[Doubt]:
 
 def vocabularies(sheet: Sheet) -> Iterator[Doubt]:
     """Fewer embeddings than the tokenizer has pieces."""
-    sizes = [s for s in sheet.settings if s.has("vocab size", "src tgt char phoneme") and s.number or s.key in ("vocab_size", "n_vocab", "padded_vocab_size")]
+    sizes = [s for s in sheet.settings if s.key in ("vocab_size", "n_vocab", "padded_vocab_size", "vocabulary_size", "num_tokens")]
     named = [s for s in sheet.settings if s.text and (s.own & {"tokenizer", "vocab", "sentencepiece", "spm", "bpe"} or s.key in ("vocab_file", "model_name_or_path", "pretrained_model_name_or_path")) and not s.own & {"type", "class"}]
     named += [s for s in sheet.settings if s.key == "dataset" and s.text == "openwebtext" and any(o.key == "block_size" for o in sheet.settings)]
     for s in sizes:
@@ -100,6 +117,17 @@ def vocabularies(sheet: Sheet) -> Iterator[Doubt]:
                 yield Doubt("target-misaligned", f"`{s.name}` is {s.number:g}, and {other.text} (`{other.name}`) has {pieces:,} pieces: ids lie outside the table", (s, other))
                 break
     yield from _extra_pieces(sheet)
+
+
+def learned_positions(sheet: Sheet) -> Iterator[Doubt]:
+    """Sequences longer than the positions that a pretrained model has learned."""
+    model = next((s for s in sheet.settings if s.key in ("model_name_or_path", "base_model", "pretrained_model_name_or_path", "model_name", "model", "tokenizer_name") and any(re.search(p, s.text) for p, _ in POSITIONS)), None)
+    for s in sheet.settings:
+        if model is None or s.key not in ("max_seq_length", "max_length", "block_size", "max_seq_len", "seq_length", "max_len", "sequence_len", "cutoff_len", "max_source_length") or not s.number:
+            continue
+        most = next(n for p, n in POSITIONS if re.search(p, model.text))
+        if s.number > most:
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, and {model.text} has {most} positions", (s, model))
 
 
 def _extra_pieces(sheet: Sheet) -> Iterator[Doubt]:
@@ -112,6 +140,8 @@ def _extra_pieces(sheet: Sheet) -> Iterator[Doubt]:
 def blank_index(sheet: Sheet) -> Iterator[Doubt]:
     """The blank of CTC is the first or the last output."""
     for s in sheet.settings:
+        if "blank" not in s.own:
+            continue
         outputs = next((o for o in sheet.settings if o.key in ("num_outputs", "output_dim", "n_outputs") and o.number and o.path[:-1] == s.path[:-1]), None)
         vocab = next((o for o in sheet.settings if o.has("vocab size") and o.number and o.path[:-1] == s.path[:-1]), None)
         if s.own & {"blank"} and s.own & {"id", "index", "idx"} and s.number is not None and (outputs or vocab):
@@ -154,7 +184,7 @@ def adapter_targets(sheet: Sheet) -> Iterator[Doubt]:
     """Adapters for layers that the network does not have."""
     model = next((s for s in sheet.settings if s.has("model/base", "output dir tokenizer type reward ref") and architecture_of(s.text)), None)
     for s in sheet.settings:
-        named = (s.own & {"lora", "peft", "adapter"} or s.above & {"lora", "peft"}) and s.own & {"target", "targets", "modules"} or s.key == "target_modules"
+        named = ((s.own & {"lora", "peft", "adapter"} or s.above & {"lora", "peft"}) and s.own & {"target", "targets", "modules"}) or s.key == "target_modules"
         values = s.value if isinstance(s.value, list) else re.split(r"[,\s]+", s.text) if s.text else []
         if model is None or not named or not values or not all(isinstance(v, str) for v in values) or {"all", "all-linear"} & set(values):
             continue
@@ -176,23 +206,23 @@ def quantised(sheet: Sheet) -> Iterator[Doubt]:
 def sample_rates(sheet: Sheet) -> Iterator[Doubt]:
     """Sound read at another rate than it was recorded at or than the features expect."""
     rates = [s for s in sheet.settings if s.own & {"sample", "sampling", "sr", "sampler"} and (s.own & {"rate", "sr"} or s.key == "sr") and s.number and s.number >= 1000]
-    told = {word: s for s in sheet.settings if s.text for word in re.findall(r"[a-z0-9]+", s.text.lower())}
+    told = {word: s for s in sheet.settings if s.text and (s.own & {"model", "encoder", "pretrained", "data", "dataset", "files", "name"}) for word in re.findall(r"[a-z0-9]+", s.text.lower())}
     told |= {word: s for s in sheet.settings for word in re.findall(r"[a-z0-9]+", s.leaf.file.rsplit("/", 1)[-1].lower())}
     for s in rates:
         for word, rate in RATES.items():
-            if word in told and s.number != rate and len(rates) == 1 and not sheet.says("resample", "mix") and (rate == 16000 or s.number > rate or s.number < 16000):
+            if word in told and s.number != rate and len(rates) == 1 and not sheet.says("resample", "mix") and (rate == 16000 or (s.number or 0) > rate or (s.number or 0) < 16000):
                 yield Doubt("train-val-shift", f"`{s.name}` is {s.number:g}, and {word} is at {rate:,} Hz", (s,), "range")
                 break
     for at, s in enumerate(rates):
         for other in rates[:at]:
-            if s.number != other.number and not (s.own | other.own) & {"target", "orig", "original", "source", "resample", "new", "input", "output", "raw"}:
+            if s.number != other.number and not (s.own | other.own) & {"target", "orig", "original", "source", "resample", "new", "input", "output", "raw", "feats", "feat", "for"}:
                 first, second = (s, other) if len(s.path) > len(other.path) else (other, s)
                 yield Doubt("train-val-shift", f"`{first.name}` is {first.number:g} and `{second.name}` is {second.number:g}: one of them reads the sound too fast or too slow", (first, second))
 
 
 def reward_head(sheet: Sheet) -> Iterator[Doubt]:
     """A reward is one number, from a head that classifies sequences."""
-    if not (sheet.says("reward") and any(s.own & {"reward", "rewards"} for s in sheet.settings)) or not any(s.key in ("center_rewards_coefficient", "task_type") for s in sheet.settings):
+    if not (sheet.says("reward", "rewards") and any(s.own & {"reward", "rewards"} for s in sheet.settings)) or not any(s.key in ("center_rewards_coefficient", "task_type") for s in sheet.settings):
         return
     for s in sheet.settings:
         if s.key == "num_labels" and s.number not in (None, 1):
@@ -201,4 +231,4 @@ def reward_head(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("objective-mismatch", f"`{s.name}` is {s.text}: a reward needs a head that classifies sequences (SEQ_CLS)", (s,))
 
 
-CHECKS = (class_counts, vocabularies, blank_index, tokenizers, chat_templates, adapter_targets, quantised, sample_rates, reward_head)
+CHECKS = (class_counts, vocabularies, learned_positions, blank_index, tokenizers, chat_templates, adapter_targets, quantised, sample_rates, reward_head)

@@ -26,10 +26,10 @@ def heads(sheet: Sheet) -> Iterator[Doubt]:
     """Heads of attention share the width evenly."""
     for s in sheet.settings:
         count = _whole(s)
-        if not count or count <= 0:
+        if not count or count <= 0 or s.key not in (*HEADS, *KV):
             continue
         beside = [o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.leaf.file == s.leaf.file]
-        if s.key in HEADS and not any(o.key in _OWN_DIM for o in beside):
+        if s.key in HEADS and not any(o.key in _OWN_DIM for o in sheet.settings) and not sheet.mentions(r"(?i)mamba|rwkv|\bt5"):
             width = next((o for key in WIDTHS for o in beside if o.key == key and _whole(o)), None)
             if width is not None and (_whole(width) or 0) % count:
                 yield Doubt("setting-beyond-practice", f"a width of {_whole(width)} (`{width.name}`) cannot be shared by {count} heads (`{s.name}`)", (s, width))
@@ -55,9 +55,8 @@ def prompts(sheet: Sheet) -> Iterator[Doubt]:
     """A prompt that may take the whole context leaves no room for the answer."""
     whole = next((s for s in sheet.settings if s.key in ("max_length", "max_seq_length", "cutoff_len", "max_len") and _whole(s)), None)
     for s in sheet.settings:
-        if s.key in ("max_prompt_length", "max_prompt_len", "prompt_length") and whole is not None and s.leaf.file == whole.leaf.file:
-            if (_whole(s) or 0) >= (_whole(whole) or 0) > 0:
-                yield Doubt("all-labels-masked", f"a prompt of {s.number:g} (`{s.name}`) fills the {whole.number:g} of the context (`{whole.name}`)", (s, whole))
+        if s.key in ("max_prompt_length", "max_prompt_len", "prompt_length") and whole is not None and s.leaf.file == whole.leaf.file and ((_whole(s) or 0) >= (_whole(whole) or 0) > 0):
+            yield Doubt("all-labels-masked", f"a prompt of {s.number:g} (`{s.name}`) fills the {whole.number:g} of the context (`{whole.name}`)", (s, whole))
 
 
 def experts(sheet: Sheet) -> Iterator[Doubt]:
@@ -78,7 +77,7 @@ def patches(sheet: Sheet) -> Iterator[Doubt]:
             continue
         for size in sizes if s.text else [o for o in sizes if o.path[:-1] == s.path[:-1]]:
             pixels = size.numbers[0] if size.numbers else float(_whole(size) or 0)
-            if size.leaf.file == s.leaf.file and 0 < pixels < 2 * patch and pixels > 0 and size.key != "size" or (size.key == "size" and size.path[:-1] == s.path[:-1] and pixels < 2 * patch):
+            if (size.leaf.file == s.leaf.file and 0 < pixels < 2 * patch and pixels > 0 and size.key != "size") or (size.key == "size" and size.path[:-1] == s.path[:-1] and pixels < 2 * patch):
                 first = (size, s) if s.text or "local" in size.own or pixels < 64 else (s, size)
                 yield Doubt("setting-beyond-practice", f"a picture of {pixels:g} (`{size.name}`) is one patch of {patch} (`{s.name}`)", first)
 
@@ -103,7 +102,7 @@ def depths(sheet: Sheet) -> Iterator[Doubt]:
     """A patch that cannot be halved as often as the network has stages; fan-outs for another number of layers."""
     stages = next((s for s in sheet.settings if s.key in ("stages", "num_stages", "n_stages", "num_pool", "depth") and _whole(s)), None)
     for s in sheet.settings:
-        if s.key in ("patch_size", "roi_size", "crop_size") and len(s.numbers) >= 2 and stages is not None and sheet.says("unet", "nnunet", "UNet"):
+        if s.key in ("patch_size", "roi_size", "crop_size") and len(s.numbers) >= 2 and stages is not None and sheet.mentions(r"(?i)unet"):
             halvings = (_whole(stages) or 1) - 1
             if min(s.numbers) < 2**halvings and 2 <= halvings <= 8:
                 yield Doubt("setting-beyond-practice", f"a patch of {min(s.numbers):g} (`{s.name}`) cannot be halved {halvings} times (`{stages.name}`)", (s, stages))
@@ -121,12 +120,12 @@ def depths(sheet: Sheet) -> Iterator[Doubt]:
 def norms(sheet: Sheet) -> Iterator[Doubt]:
     """Batch norm over one or two samples."""
     for s in sheet.settings:
-        named = (s.own & {"norm", "normalization", "normalisation"} or s.above & {"norm", "norm_cfg"} and s.key == "type") and BATCH_NORM.match(s.text)
+        named = (s.own & {"norm", "normalization", "normalisation"} or (s.above & {"norm", "norm_cfg"} and s.key == "type")) and BATCH_NORM.match(s.text)
         if not named or any(o.key == "norm_eval" and o.on and o.path[: len(s.path) - 2] == s.path[: len(s.path) - 2] for o in sheet.settings):
             continue
         batches = [o for o in sheet.settings if o.knob == "batch.per_device" or o.key in ("batch_size", "samples_per_gpu", "batch")]
         small = [o for o in batches if 0 < (o.number or 0) <= 2 and not o.around & {"val", "valid", "test", "eval", "validation", "testing"} and not re.search(r"val|test", ".".join(o.path))]
-        if small and "discriminator" not in s.above:
+        if small and not s.around & {"discriminator", "neck", "voxel", "pts", "img", "middle"}:
             text = f"`{s.name}` is {s.text} with batches of {small[0].number:g} (`{small[0].name}`): the statistics of so few samples are noise"
             yield Doubt("batch-norm-small-batch", text, (s, small[0]), "range")
             return
@@ -143,9 +142,8 @@ def forecasts(sheet: Sheet) -> Iterator[Doubt]:
     if past is not None and ahead is not None and past.number and ahead.number and ahead.number >= 2 and past.number < max(2.0, ahead.number / 12):
         yield Doubt("setting-beyond-practice", f"{past.number:g} steps of history (`{past.name}`) for {ahead.number:g} ahead (`{ahead.name}`)", (past, ahead))
     features, out, into = by_key.get("features"), by_key.get("c_out"), by_key.get("enc_in")
-    if features is not None and out is not None and into is not None:
-        if features.text == "M" and out.number != into.number:
-            yield Doubt("objective-mismatch", f"all {into.number:g} series are to be forecast (`{features.name}` M), and `{out.name}` is {out.number:g}", (out, into))
+    if features is not None and out is not None and into is not None and features.text == "M" and out.number != into.number:
+        yield Doubt("objective-mismatch", f"all {into.number:g} series are to be forecast (`{features.name}` M), and `{out.name}` is {out.number:g}", (out, into))
     data, freq = by_key.get("data"), by_key.get("freq")
     if data is not None and freq is not None:
         wanted = "h" if re.match(r"(?i)etth|electricity|ecl|traffic", data.text) else "t" if re.match(r"(?i)ettm", data.text) else ""
@@ -161,11 +159,6 @@ def image_sizes(sheet: Sheet) -> Iterator[Doubt]:
             if s.leaf.file == other.leaf.file and s.number != other.number and sheet.themes & {"gan"}:
                 odd = s if (s.above & {"discriminator", "generator", "d"}) else other
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: the parts do not fit", (odd, other if odd is s else s))
-    stride = not sheet.themes & {"diffusion", "gan"} and sheet.says("detect", "detection", "yolov5", "yolov8", "yolo", "rcnn", "segmentation", "encoderdecoder", "uperhead", "segformer", "deeplabv")
-    for s in sheet.settings:
-        pixels = s.numbers[0] if s.numbers else s.number
-        if stride and pixels and s.key in ("imgsz", "img_size", "image_size", "crop_size", "input_size") and 8 <= pixels < 96 and not s.around & {"val", "test"}:
-            yield Doubt("setting-beyond-practice", f"`{s.name}` is {pixels:g}: a network with strides of 32 sees {pixels / 32:.2g} cells a side", (s,), "range")
     for s in sheet.settings:
         pixels = min(map(float, re.findall(r"\d+", s.text)), default=0) if s.text and s.key == "resolution" else float(s.number or 0)
         if s.key in ("resolution", "image_size", "img_size") and 0 < pixels < 256 and sheet.says("stable", "sdxl") and sheet.says("diffusion", "sdxl"):
@@ -176,7 +169,7 @@ def channels(sheet: Sheet) -> Iterator[Doubt]:
     """Parts that see the same picture with another number of channels."""
     wide = [s for s in sheet.settings if s.key in ("in_channels", "num_in_ch", "input_nc", "in_chans", "image_channels", "channels") and _whole(s) and not any(p.isdigit() for p in s.path)]
     for s in sheet.settings:
-        if re.fullmatch(r"disc_in_channels|d_in_channels|discriminator_in_channels|img_channels", s.key) and _whole(s):
+        if re.fullmatch(r"disc_in_channels|d_in_channels|discriminator_in_channels", s.key) and _whole(s):
             other = next((o for o in wide if o.key in ("in_channels", "input_nc", "image_channels")), None)
             if other is not None and _whole(other) != _whole(s) and (_whole(other) or 0) <= 4:
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {_whole(s)} and `{other.name}` is {_whole(other)}: both see the same pictures", (s, other))
@@ -203,9 +196,8 @@ def sampling(sheet: Sheet) -> Iterator[Doubt]:
     """A sampler that differs from what was trained."""
     steps = [s for s in sheet.settings if _whole(s) and (s.above & {"diffusion"} or s.own & {"diffusion", "train"}) and s.own & {"timestep", "timesteps", "steps", "step"} and not s.around & {"sampling", "sample", "sampler", "ddim", "inference", "warmup", "lr", "total", "max", "save", "log"}]
     for s in sheet.settings:
-        if steps and s.own & {"timestep", "timesteps", "steps", "step"} and s.around & {"sampling", "sample", "sampler", "ddim", "inference"} and not s.own & {"every", "interval", "max"} and _whole(s):
-            if (_whole(s) or 0) > (_whole(steps[0]) or math.inf):
-                yield Doubt("sigma-mismatch", f"{_whole(s)} steps are sampled (`{s.name}`) of {_whole(steps[0])} (`{steps[0].name}`)", (s, steps[0]))
+        if steps and s.own & {"timestep", "timesteps", "steps", "step"} and s.around & {"sampling", "sample", "sampler", "ddim", "inference"} and not s.own & {"every", "interval", "max"} and _whole(s) and ((_whole(s) or 0) > (_whole(steps[0]) or math.inf)):
+            yield Doubt("sigma-mismatch", f"{_whole(s)} steps are sampled (`{s.name}`) of {_whole(steps[0])} (`{steps[0].name}`)", (s, steps[0]))
     kinds = [s for s in sheet.settings if s.key in ("predict", "prediction_type", "parameterization", "prediction", "pred_type", "objective", "predict_type", "mean_type") and s.text]
     for at, s in enumerate(kinds):
         for other in kinds[:at]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.practice.features import optimizer_class
 from wheeltapper.settings.sanity.context import is_noam, is_tuned, low_rank, optimizer_near, scales_rate
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
+from wheeltapper.settings.words import word_set
 
 # Where a rate stops to make sense: highest, lowest.
 LIMITS = {
-    "sgd": (15.0, 1e-7), "lars": (40.0, 1e-4), "lion": (2e-2, 1e-9), "adafactor": (1.5, 1e-9), "adagrad": (5.0, 1e-7),
-    "adadelta": (10.0, 1e-5), "lbfgs": (10.0, 1e-5), "prodigy": (10.0, 1e-5), "muon": (1.0, 1e-7), "lamb": (0.2, 1e-8),
+    "sgd": (60.0, 1e-9), "lars": (40.0, 1e-4), "lion": (2e-2, 1e-9), "adafactor": (1.5, 1e-9), "adagrad": (5.0, 1e-7),
+    "adadelta": (10.0, 1e-5), "lbfgs": (10.0, 1e-5), "prodigy": (10.0, 1e-5), "muon": (1.0, 1e-7), "lamb": (0.2, 1e-8), "rmsprop": (4.0, 1e-9),
 }  # fmt: skip
-ADAPTIVE = (0.15, 1e-9)
+ADAPTIVE = (0.25, 1e-9)
 UNNAMED = (20.0, 1e-10)
 TUNED = 5e-3  # a pretrained network is lost above
 ADAPTERS = 0.05
-_NO_RATE = """decay gamma ratio scale scaled schedule sched scheduler mult mul coef factor warmup min end start power policy step epoch milestone
-    drop patience type name mode multiplier init_ restart cycles interval find finder auto plus loraplus warm monitor group log bias final
-    reduce style iters range"""
+PREFERENCES = 5e-4  # a policy that is tuned by preferences or rewards
+_OF_A_RATE = word_set("""lr lrs lrate learning rate learningrate learn base peak max init initial start actor critic policy value q unet text encoder decoder backbone
+    head g d gen disc generator discriminator net opt optim optimizer adam adamw sgd main model lora embedding embed bert global target nominal default
+    alpha hidden blr network trunk pretrained new cls classifier teacher student entropy temperature vf pi""")
 _DECAY = "lr mult norm bias n step rate start_ power coef_ skip no exclude layers type style ema layer"
 _BETA = r"(?:.*_)?(?:beta_?{0}|b{0})"
 _BOOSTED = {"xgboost", "lightgbm", "lgbm", "gbdt", "catboost", "leaves", "boosting", "colsample", "xgb"}
@@ -45,11 +48,9 @@ def rates(sheet: Sheet) -> Iterator[Doubt]:
 
 
 def _is_rate(setting: Setting) -> bool:
-    if setting.key in ("eta", "eta0") and not setting.has("eta", "min max ddim"):
+    if setting.key in ("eta", "eta0") and not setting.above & {"diffusion", "ddim", "sampler", "sched", "scheduler"}:
         return True
-    if not setting.own & {"lr", "lrs", "blr"} or setting.own & set(_NO_RATE.split()) - {"start", "step"}:
-        return False
-    if setting.own & {"start", "step"} and setting.key not in ("init_lr", "initial_lr", "lr_init", "start_lr", "initial_learning_rate"):
+    if not setting.own & {"lr", "lrs", "blr", "lrate"} or not set(re.findall(r"[a-z]+", setting.key)) <= _OF_A_RATE:
         return False
     return not setting.above & {"probe", "linear_probe", "lincls", "finder", "find", "warmup", "sched", "scheduler"}
 
@@ -59,8 +60,8 @@ def _against_limits(sheet: Sheet, setting: Setting, rate: float) -> Iterator[Dou
     high, low = LIMITS.get(optimizer or "", ADAPTIVE if optimizer else UNNAMED)
     what = f"with {optimizer}" if optimizer else "with any optimizer"
     adaptive = optimizer is not None and optimizer not in LIMITS
-    if is_tuned(sheet) and (adaptive or optimizer is None) and not sheet.says("prompt_tuning", "prefix", "probe"):
-        high = ADAPTERS if low_rank(sheet) else TUNED
+    if is_tuned(sheet) and adaptive and not sheet.says("prompt_tuning", "prefix", "probe"):
+        high = ADAPTERS if low_rank(sheet) else PREFERENCES if sheet.themes & {"dpo", "onpolicy"} else TUNED
         what = "for a pretrained network"
     if rate > high:
         text = f"`{setting.name}` is {rate:g}: {what} the weights are thrown away above {high:g}"
@@ -76,7 +77,7 @@ def lower_rates(sheet: Sheet) -> Iterator[Doubt]:
         low = setting.number
         if low is None or not setting.has("lr/eta") or not setting.own & {"min", "end", "warmup", "start", "eta_min", "final"}:
             continue
-        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power"} or "lr_rate" in setting.key or setting.knob == "optimizer.lr":
+        if setting.own & {"ratio", "coef", "factor", "step", "epoch", "div", "mult", "scale", "bias", "gamma", "decay", "power", "sample", "samples", "fraction"} or any(part.isdigit() for part in setting.path) or "lr_rate" in setting.key or setting.knob == "optimizer.lr":
             continue
         peak = sheet.nearest(setting, peaks)
         if peak is None or peak.number is None or low <= 1.0001 * peak.number or is_noam(sheet, peak):
@@ -122,7 +123,7 @@ def moments(sheet: Sheet) -> Iterator[Doubt]:
         if not (0 <= first < 1 and 0 <= second < 1):
             wrong = one if not 0 <= first < 1 else two
             yield Doubt("momentum-too-high", f"`{wrong.name}`: a decay rate of the moments lies between 0 and 1 ({first:g}, {second:g})", (wrong,))
-        elif second < first - 1e-9 and not (named is not None and optimizer_class(named.text) == "adafactor"):
+        elif second < first - 1e-9 and not sheet.mentions(r"(?i)novograd") and not (named is not None and optimizer_class(named.text) == "adafactor"):
             text = f"the second moment ({second:g}) forgets sooner than the first ({first:g}): the two are swapped or mistyped"
             yield Doubt("setting-beyond-practice", text, tuple(dict.fromkeys((two, one))))
         elif first > 0.997:
@@ -156,9 +157,8 @@ def momenta(sheet: Sheet) -> Iterator[Doubt]:
         if value >= 1 or value < 0:
             if not norm:
                 yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: at 1 nothing is ever forgotten, and nothing is below 0", (setting,))
-        elif value > 0.9965 and not norm and not setting.around & {"teacher", "ema", "target", "key", "encoder", "center", "m", "ma"}:
-            if setting.knob == "optimizer.momentum":
-                yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: the velocity remembers {1 / (1 - value):,.0f} steps", (setting,), "range")
+        elif value > 0.9965 and not norm and not setting.around & {"teacher", "ema", "target", "key", "encoder", "center", "m", "ma"} and setting.knob == "optimizer.momentum":
+            yield Doubt("momentum-too-high", f"`{setting.name}` is {value:g}: the velocity remembers {1 / (1 - value):,.0f} steps", (setting,), "range")
 
 
 def epsilons(sheet: Sheet) -> Iterator[Doubt]:
@@ -192,7 +192,7 @@ def growth(sheet: Sheet) -> Iterator[Doubt]:
     """The factor of a schedule's cuts: above 1 the rate grows, at 1 it stays."""
     for setting in sheet.settings:
         value = setting.number
-        if value is None or isinstance(setting.value, bool) or not _is_cut(setting):
+        if value is None or isinstance(setting.value, bool) or not _is_cut(setting) or any(part.isdigit() for part in setting.path):
             continue
         if value > 1.0 and not (value == 1000 or value >= 1e3 or setting.own & {"step", "epoch", "interval"}):
             yield Doubt("lr-too-high", f"`{setting.name}` is {value:g}: a factor above 1 makes the rate grow at every cut", (setting,))
@@ -200,12 +200,58 @@ def growth(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("lr-too-high", f"`{setting.name}` is {value:g}: a negative factor turns the rate over", (setting,))
 
 
+def _grows(sheet: Sheet, setting: Setting) -> list[float]:
+    """Factors of a schedule that stand under a name of their own: Composer's alpha_f, a plateau's factor, Darknet's scales."""
+    if setting.key in ("alpha_f", "lr_final_ratio") and setting.number is not None:
+        return [setting.number]
+    if setting.key == "factor" and setting.number is not None and any(re.search(r"(?i)plateau|reduce_?lr", part) for part in setting.path[:-1]):
+        return [setting.number]
+    if setting.key in ("reduce_lr_factor", "lr_reduce_factor", "plateau_factor", "lr_factor") and setting.number is not None:
+        return [setting.number]
+    if setting.key not in ("scales", "lr_scales"):
+        return []
+    beside = any(o.key in ("steps", "milestones", "lr_steps") and o.numbers for o in sheet.settings if o.path[:-1] == setting.path[:-1])
+    return setting.numbers if beside else []
+
+
+def final_factors(sheet: Sheet) -> Iterator[Doubt]:
+    """A last or repeated factor of the rate above 1."""
+    for setting in sheet.settings:
+        above = [value for value in _grows(sheet, setting) if value > 1]
+        if above and math.prod(_grows(sheet, setting)) > 1:
+            yield Doubt("lr-too-high", f"`{setting.name}` is {above[0]:g}: a factor above 1 makes the rate grow", (setting,))
+
+
+def partial_rates(sheet: Sheet) -> Iterator[Doubt]:
+    """The rate of a pretrained part far above that of the whole."""
+    for setting in sheet.settings:
+        part = setting.own & {"backbone", "encoder", "bert", "unet", "text", "pretrained", "trunk"}
+        if not part or not setting.own & {"lr"} or setting.number is None or setting.own & {"mult", "ratio", "coef", "decay", "scale", "step", "epoch"}:
+            continue
+        main = next((o for o in sheet.settings if o.path[:-1] == setting.path[:-1] and o.key in ("lr", "learning_rate", "base_lr") and o.number), None)
+        if main is not None and main.number and setting.number > 100 * main.number:
+            yield Doubt("lr-too-high", f"`{setting.name}` is {setting.number:g}, {setting.number / main.number:,.0f} times `{main.name}`", (setting, main))
+
+
+def adapters(sheet: Sheet) -> Iterator[Doubt]:
+    """The scale of an adapter is alpha over rank."""
+    for setting in sheet.settings:
+        named = setting.key in ("lora_alpha", "network_alpha") or (setting.key == "alpha" and setting.above & {"lora", "peft", "adapter"})
+        if not named:
+            continue
+        ranks = [o for o in sheet.settings if o.key in ("lora_r", "lora_rank", "network_dim") or (o.key in ("r", "rank") and o.path[:-1] == setting.path[:-1])]
+        rank = sheet.nearest(setting, [o for o in ranks if o.number])
+        if setting.number and rank is not None and rank.number and setting.number > 64 * rank.number:
+            text = f"alpha over rank is {setting.number / rank.number:g} (`{setting.name}` {setting.number:g}, `{rank.name}` {rank.number:g}): the adapter's rate is multiplied by it"
+            yield Doubt("lr-too-high", text, (setting, rank))
+
+
 def _is_cut(setting: Setting) -> bool:
     if setting.own & {"step", "epoch", "interval", "warmup", "min", "style", "iters", "type", "layer", "policy", "mode", "power", "ratio", "wd", "weight", "ema"}:
         return False
-    if setting.knob == "schedule.gamma":
+    if setting.knob == "schedule.gamma" and setting.around & {"lr", "sched", "scheduler", "schedule", "solver", "decay"}:
         return True
     return setting.has("gamma @sched/scheduler/schedule/lr/param", "rl focal snr loss agent") or setting.key in ("lr_decay", "lr_gamma", "lr_decay_factor", "decay_factor", "lr_factor")
 
 
-CHECKS = (rates, lower_rates, decays, moments, momenta, epsilons, factored, clipping, growth)
+CHECKS = (rates, lower_rates, decays, moments, momenta, epsilons, factored, clipping, growth, final_factors, partial_rates, adapters)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet
 
-BOUNDS = (("min", "max"), ("low", "high"), ("lower", "upper"), ("minimum", "maximum"), ("lo", "hi"))
+BOUNDS = (("min", "max"), ("low", "high"), ("lower", "upper"), ("minimum", "maximum"), ("lo", "hi"), ("near", "far"))
 _RISES = re.compile(r"sigma|beta(?!s?_?\d)|freq|scale|size|len|snr")
 _LISTS = re.compile(r"range|clamp|bound|limit|scale(?!s)|interval|clip(?!_?grad)")
 
@@ -24,9 +24,8 @@ def least_above_most(sheet: Sheet) -> Iterator[Doubt]:
             other = next((o for o in sheet.settings if o.key == wanted and o.path[:-1] == s.path[:-1] and o.leaf.file == s.leaf.file), None)
             if other is not None and other.number is not None and not isinstance(other.value, bool) and s.number > other.number > 0 and "lr" not in s.own:
                 yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: the least is above the most", (s, other))
-        if s.own & {"init", "initial"} and (most := next((o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.key == re.sub(r"init(?:ial)?", "max", s.key) and o.number is not None), None)):
-            if s.number > (most.number or 0) and "lr" not in s.own:
-                yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, above its most of {most.number:g} (`{most.name}`)", (most, s))
+        if (s.own & {"init", "initial"} and (most := next((o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.key == re.sub(r"init(?:ial)?", "max", s.key) and o.number is not None), None))) and (s.number > (most.number or 0) and "lr" not in s.own):
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}, above its most of {most.number:g} (`{most.name}`)", (most, s))
 
 
 def falling_lists(sheet: Sheet) -> Iterator[Doubt]:
@@ -37,7 +36,7 @@ def falling_lists(sheet: Sheet) -> Iterator[Doubt]:
         one, two = s.numbers
         if one > two and not s.own & {"anchor", "anchors"} and not (_of_pictures(s)):
             yield Doubt("setting-beyond-practice", f"`{s.name}` goes from {one:g} to {two:g}: the start lies above the end", (s,))
-        elif one == two and s.own & {"clamp", "logvar", "range"} and one != 0:
+        elif one == two and s.own & {"clamp", "logvar"} and one != 0:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {one:g} at both ends: the value is pinned", (s,))
         elif one == two == 1 and s.own & {"crop", "crops", "resized"} and sheet.themes & {"contrast"}:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is 1 at both ends: all views of a picture are alike", (s,), "range")
@@ -46,6 +45,16 @@ def falling_lists(sheet: Sheet) -> Iterator[Doubt]:
 def _of_pictures(s: Setting) -> bool:
     """`scale=(2048, 512)`: width and height."""
     return all(n >= 32 and float(n).is_integer() for n in s.numbers)
+
+
+def gaps(sheet: Sheet) -> Iterator[Doubt]:
+    """A stride longer than the window leaves out what lies between."""
+    for s in sheet.settings:
+        if s.key not in ("stride", "window_stride", "window_step", "doc_stride", "step_size") or not s.number:
+            continue
+        window = next((o for o in sheet.settings if o.path[:-1] == s.path[:-1] and o.key in ("window", "window_size", "window_length", "max_seq_length", "win_length") and o.number), None)
+        if window is not None and s.number > (window.number or 0):
+            yield Doubt("setting-beyond-practice", f"a stride of {s.number:g} (`{s.name}`) with a window of {window.number:g} (`{window.name}`) leaves gaps", (s, window))
 
 
 def global_and_local(sheet: Sheet) -> Iterator[Doubt]:
@@ -64,10 +73,10 @@ def thresholds(sheet: Sheet) -> Iterator[Doubt]:
     for s in sheet.settings:
         wanted = re.sub(r"(?<![a-z])(pos|positive|fg|foreground|matched)(?![a-z])", lambda m: {"pos": "neg", "positive": "negative", "fg": "bg", "foreground": "background", "matched": "unmatched"}[m[1]], s.key)
         other = next((o for o in sheet.settings if o.key == wanted and o.path[:-1] == s.path[:-1] and o is not s), None)
-        if other is None or wanted == s.key or not s.own & {"iou", "thr", "thresh", "threshold", "overlap"} or s.own & {"weight"}:
+        if other is None or wanted == s.key or not s.own & {"iou", "thr", "thresh", "threshold", "overlap"} or s.own & {"weight", "distance"}:
             continue
         if s.number is not None and other.number is not None and s.number < other.number:
-            yield Doubt("labels-broken" if False else "setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: what is positive would be negative", (s, other))
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g} and `{other.name}` is {other.number:g}: what is positive would be negative", (s, other))
 
 
 def teachers(sheet: Sheet) -> Iterator[Doubt]:
@@ -89,14 +98,15 @@ def shares_above_one(sheet: Sheet) -> Iterator[Doubt]:
     """Shares of one whole that sum to more than it."""
     groups: dict[tuple[str, ...], list[Setting]] = {}
     for s in sheet.settings:
-        named = s.own & {"replace", "keep", "rand", "random", "mask", "same"} and (s.own & {"word", "replace", "prob", "with", "token"}) and not s.own & {"masked", "lm", "mlm", "prop", "seed", "crop", "n", "erase"}
+        named = s.own & {"replace", "keep", "rand", "random", "mask", "same"} and (s.own & {"word", "replace", "prob", "with", "token"}) and not s.own & {"masked", "lm", "mlm", "prop", "seed", "crop", "n", "erase", "channel", "time", "feature", "length", "other", "selection", "no"}
         if named and s.number is not None and not isinstance(s.value, bool) and 0 <= s.number <= 1:
             groups.setdefault(s.path[:-1], []).append(s)
     for group in groups.values():
         total = sum(s.number or 0 for s in group)
-        if len(group) in (2, 3) and total > 1.0001:
+        kinds = {word for s in group for word in s.own & {"mask", "keep", "rand", "random", "same"}}
+        if len(group) in (2, 3) and len(kinds) > 1 and total > 1.0001:
             worst = sorted(group, key=lambda s: -(s.number or 0))
             yield Doubt("setting-beyond-practice", f"{', '.join(f'`{s.name}`' for s in group)} sum to {total:g}: shares of one whole", tuple(worst[1:2] + worst[:1] + worst[2:]))
 
 
-CHECKS = (least_above_most, falling_lists, global_and_local, thresholds, teachers, equal_labels, shares_above_one)
+CHECKS = (gaps, least_above_most, falling_lists, global_and_local, thresholds, teachers, equal_labels, shares_above_one)

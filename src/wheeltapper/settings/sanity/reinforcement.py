@@ -54,7 +54,7 @@ def replay(sheet: Sheet) -> Iterator[Doubt]:
     if not _agents(sheet):
         return
     for s in sheet.settings:
-        named = s.knob == "rl.buffer_size" or s.key in ("buffer_size", "replay_size", "capacity", "memory_size", "replay_buffer_size", "buffer_capacity") and s.around & {"buffer", "replay", "memory"}
+        named = s.knob == "rl.buffer_size" or (s.key in ("buffer_size", "replay_size", "capacity", "memory_size", "replay_buffer_size", "buffer_capacity") and s.around & {"buffer", "replay", "memory"})
         if not named or not s.number or s.number <= 0:
             continue
         batch = sheet.nearest(s, [o for o in sheet.settings if o.key in ("batch_size", "batch", "minibatch_size") and o.number])
@@ -105,11 +105,12 @@ def exploration(sheet: Sheet) -> Iterator[Doubt]:
 
 def groups(sheet: Sheet) -> Iterator[Doubt]:
     """Answers to one prompt are compared with each other: it takes two."""
-    if not sheet.says("grpo", "rloo", "group"):
+    grouped = any(s.text.lower() in ("grpo", "rloo", "gspo", "dr_grpo") or (re.search(r"(?i)grpo|rloo", s.text) and s.own & {"trainer", "algorithm", "algo", "method", "type"}) for s in sheet.settings)
+    if not grouped:
         return
     for s in sheet.settings:
-        named = s.key in ("num_generations", "group_size", "num_samples_per_prompt", "n_samples_per_prompt", "rollout_n", "num_return_sequences") or (s.key == "n" and s.above & {"rollout"})
-        if named and s.number is not None and s.number <= 1 and sheet.says("grpo", "rloo"):
+        named = s.key in ("num_generations", "group_size", "num_samples_per_prompt", "n_samples_per_prompt", "rollout_n", "num_return_sequences") or (s.key == "n" and s.above & {"rollout"} and not s.above & {"val", "valid", "eval", "kwargs"})
+        if named and s.number is not None and s.number <= 1:
             yield Doubt("policy-collapse", f"`{s.name}` is {s.number:g}: the advantage of a group of one is zero", (s,))
 
 
@@ -121,17 +122,16 @@ def reference_pull(sheet: Sheet) -> Iterator[Doubt]:
             continue
         if s.has("kl coef/coeff/beta/penalty/weight", "target ctrl_type vae horizon") and s.number > 20:
             yield Doubt("policy-collapse", f"`{s.name}` is {s.number:g}: the reference holds the policy where it is", (s,))
-        if s.key in ("beta", "dpo_beta", "kl_beta") and "dpo" in sheet.themes | ({"dpo"} if sheet.says("dpo", "ref") else set()) and not s.above & {"adam", "opt", "optimizer"}:
-            if s.number > 10 or 0 < s.number < 1e-4:
-                yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}: the reference holds the policy where it is, or not at all", (s,))
-        if s.own & {"max", "new"} and s.own & {"tokens", "length"} and s.around & {"gen", "rollout", "response", "completion", "new"} and 0 < s.number < 8:
+        if (s.key in ("beta", "dpo_beta", "kl_beta") and "dpo" in sheet.themes | ({"dpo"} if sheet.says("dpo", "ref") else set()) and not s.above & {"adam", "opt", "optimizer"}) and (s.number > 10 or 0 < s.number < 1e-4):
+            yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}: the reference holds the policy where it is, or not at all", (s,))
+        if s.own & {"max", "new"} and s.own & {"tokens", "length"} and s.around & {"gen", "rollout", "response", "completion", "new"} and 0 < s.number < 8 and not s.number % 1 and not s.own & {"ratio", "batch"}:
             yield Doubt("setting-beyond-practice", f"`{s.name}` is {s.number:g}: no answer fits", (s,))
 
 
 def policies(sheet: Sheet) -> Iterator[Doubt]:
     """A network for vectors on stacked pictures."""
     for s in sheet.settings:
-        if s.key == "policy" and s.text == "MlpPolicy" and any(same_section(o, s) and o.own & {"frame", "frames"} or o.path[:-1] == (*s.path[:-1], "env_wrapper") and "atari" in str(o.value).lower() for o in sheet.settings):
+        if s.key == "policy" and s.text == "MlpPolicy" and any((same_section(o, s) and o.own & {"frame", "frames"}) or (o.path[:-1] == (*s.path[:-1], "env_wrapper") and "atari" in str(o.value).lower()) for o in sheet.settings):
             yield Doubt("objective-mismatch", f"`{s.name}` is {s.text}, and the frames are stacked pictures", (s,))
 
 

@@ -49,15 +49,12 @@ def watched(sheet: Sheet, beside: Setting) -> Setting | None:
 def directions(sheet: Sheet) -> Iterator[tuple[Setting, str]]:
     """Settings that say which way is better, with the way."""
     for s in sheet.settings:
-        if s.on is not None and not isinstance(s.value, str) and BIGGER.search(s.key):
-            yield s, "up" if s.on else "down"
-        elif s.on is not None and BIGGER.search(s.key):
+        if (s.on is not None and not isinstance(s.value, str) and BIGGER.search(s.key)) or (s.on is not None and BIGGER.search(s.key)):
             yield s, "up" if s.on else "down"
         elif s.on is not None and SMALLER.search(s.key):
             yield s, "down" if s.on else "up"
-        elif s.text.lower() in WAYS and (s.key in ("mode", "better", "rule", "direction", "objective") or s.own & {"mode", "direction", "rule"}):
-            if not s.own & {"clip", "pool", "pooling", "interpolation", "padding", "reduction"}:
-                yield s, WAYS[s.text.lower()]
+        elif (s.text.lower() in WAYS and (s.key in ("mode", "better", "rule", "direction", "objective") or s.own & {"mode", "direction", "rule"})) and not s.own & {"clip", "pool", "pooling", "interpolation", "padding", "reduction"}:
+            yield s, WAYS[s.text.lower()]
 
 
 def wrong_way(sheet: Sheet) -> Iterator[Doubt]:
@@ -81,9 +78,11 @@ def flag_left_out(sheet: Sheet) -> Iterator[Doubt]:
         if setting.key == "best_checkpoint_metric" and way_of(setting.text) == "up" and not any("maximize_best" in s.key for s in sheet.settings):
             text = f"`{setting.name}` is {setting.text} and nothing says to maximise it: the smallest value is taken for the best"
             yield Doubt("early-stop-wrong-mode", text, (setting,))
+        if setting.key != "monitor":
+            continue
         beside = [s for s in sheet.settings if s.path[:-1] == setting.path[:-1]]
         callback = {"EarlyStopping", "ModelCheckpoint"} & {part for s in beside for part in (*setting.path[:-1], s.text.rsplit(".", 1)[-1])}
-        if setting.key == "monitor" and callback and way_of(setting.text) == "up" and not any(s.key == "mode" for s in beside):
+        if callback and way_of(setting.text) == "up" and not any(s.key == "mode" for s in beside):
             yield Doubt("early-stop-wrong-mode", f"`{setting.name}` is {setting.text} without a mode: {min(callback)} takes the smallest value for the best", (setting,))
 
 
@@ -97,7 +96,7 @@ def not_computed(sheet: Sheet) -> Iterator[Doubt]:
         if listed and "/" not in name and not _among(name, listed[0].value):
             yield Doubt("setting-beyond-practice", f"`{setting.name}` is {setting.text}, which is not among the metrics that are computed (`{listed[0].name}`)", (setting, listed[0]))
         depths = [s for s in sheet.settings if s.key in ("topk", "top_k", "ks", "k_list") and (s.numbers or s.number)]
-        if listed and depth.isdigit() and depths and float(depth) not in (depths[0].numbers or [depths[0].number]):
+        if listed and depth.isdigit() and depths and float(depth) not in (depths[0].numbers or [depths[0].number or 0.0]):
             yield Doubt("setting-beyond-practice", f"`{setting.name}` is {setting.text}, and only the top {depths[0].value} are computed", (setting, depths[0]))
         yield from _not_reported(sheet, setting)
 
@@ -141,8 +140,8 @@ def chosen_on_test(sheet: Sheet) -> Iterator[Doubt]:
     for setting in sheet.settings:
         if not setting.own & {"monitor", "select", "selection", "best", "early", "keep", "earlystop"} or not setting.text:
             continue
-        split = re.match(r"(?i)(test|train(?:ing)?)[/_.\-](?=\w)", setting.text)
-        if split and way_of(setting.text) and not (split[1].lower().startswith("train") and not _has_validation(sheet)):
+        split = re.match(r"(?i)(test)[/_.\-](?=\w)", setting.text)
+        if split and way_of(setting.text) and _has_validation(sheet) and not sheet.says("rollout", "env", "runner"):
             yield Doubt("train-val-leak", f"`{setting.name}` is {setting.text}: the checkpoint is chosen on the {split[1].lower()} data", (setting,), "range")
 
 

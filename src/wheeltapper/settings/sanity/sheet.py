@@ -16,16 +16,18 @@ from wheeltapper.settings.dialects.generic import meanings_of
 from wheeltapper.settings.dialects.schema import ASIDE, as_bool, as_number, place_of, unresolved
 from wheeltapper.settings.parse_repr import parse_namespace
 from wheeltapper.settings.position import Source
-from wheeltapper.settings.tree import ConfigTree, Leaf
+from wheeltapper.settings.tree import ConfigTree, Leaf, Path
 from wheeltapper.settings.understand import NAMES_SAY
 from wheeltapper.settings.vocabulary import Meaning, meaning_of_path, themes_of
-from wheeltapper.settings.words import words_of
+from wheeltapper.settings.words import word_set, words_of
 
 Grade = Literal["hint", "range", "edge"]
-MOST = 5_000  # settings that are looked at
+MOST = 1_500  # settings that are looked at
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CALL = re.compile(r"\s*dict\(.*\)\s*\Z", re.S)
 _LIST = re.compile(r"\s*[-+.\deE]+(?:\s*,\s*[-+.\deE]+)+\s*\Z")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
+GROUPS = word_set("optim optimizer optimizers model models data dataset datasets scheduler lr_scheduler loss trainer train network callbacks")
 _NO_NUMBER = {"infinity", "inf", "nan"}
 
 
@@ -68,6 +70,8 @@ class Setting:
     @cached_property
     def above(self) -> frozenset[str]:
         parts = [part for part in self.path[:-1] if not part.isdigit()]
+        folder = self.leaf.file.replace("\\", "/").split("/")[-2:-1]
+        parts += [name for name in folder if name in GROUPS]  # a part of a composed configuration: optim/adamw.yaml
         return frozenset(word for part in parts for word in (*words_of(part), *(t.lower() for t in _TOKEN.findall(part))))
 
     @cached_property
@@ -134,6 +138,7 @@ class Sheet:
 
     def __init__(self, trees: Sequence[ConfigTree], texts: Iterable[str] = ()) -> None:
         self.raw = "\n".join(tree.text or "" for tree in trees)[:200_000]
+        self.memo: dict[str, Any] = {}  # what checks have worked out of it
         self.files = tuple(dict.fromkeys(tree.file for tree in trees))
         raw = [item for tree in trees for item in _of_tree(tree)][:MOST]
         said = [part for path, _, _ in raw for part in path]
@@ -197,12 +202,12 @@ def places(doubt: Doubt) -> tuple[Any, ...]:
 def _of_tree(tree: ConfigTree) -> Iterator[tuple[tuple[str, ...], Any, Leaf]]:
     lists: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in tree:
-        path = tuple(str(part) for part in leaf.path)
+        path = _parts(leaf.path)
         if path and isinstance(leaf.path[-1], int) and len(path) > 1:
             lists.setdefault(path[:-1], []).append(leaf)
     done: set[tuple[str, ...]] = set()
     for leaf in tree:
-        path = tuple(str(part) for part in leaf.path)
+        path = _parts(leaf.path)
         if not path or path[0] in ASIDE or unresolved(leaf) or leaf.value is None:
             continue
         if path[:-1] in lists and isinstance(leaf.path[-1], int):
@@ -213,6 +218,11 @@ def _of_tree(tree: ConfigTree) -> Iterator[tuple[tuple[str, ...], Any, Leaf]]:
         yield path, leaf.value, leaf
         if isinstance(leaf.value, str) and len(leaf.value) < 5_000 and _CALL.match(leaf.value):
             yield from _written_call(path, leaf)
+
+
+def _parts(path: Path) -> tuple[str, ...]:
+    """The sections and the key; gin and some command lines write them with dots."""
+    return tuple(piece for part in path for piece in (str(part).split(".") if _DOTTED.match(str(part)) else [str(part)]))
 
 
 def _written_call(path: tuple[str, ...], leaf: Leaf) -> Iterator[tuple[tuple[str, ...], Any, Leaf]]:

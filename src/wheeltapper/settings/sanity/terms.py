@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 
 from wheeltapper.settings.sanity.sheet import Doubt, Setting, Sheet, same_section
+from wheeltapper.settings.words import word_set
 
-_WEIGHT = frozenset("coef weight weights lambda lam alpha c beta gain cost".split())
-_TERM = frozenset("""loss losses rec recon reconstruction kl adv adversarial perceptual percep lpips cycle identity idt dice ce bce cls box bbox giou iou obj dfl mel fm
+_WEIGHT = word_set("coef weight weights lambda lam alpha c beta gain cost")
+_TERM = word_set("""loss losses rec recon reconstruction kl adv adversarial perceptual percep lpips cycle identity idt dice ce bce cls box bbox giou iou obj dfl mel fm
     feature style content tv l1 l2 mse aux auxiliary codebook commitment commit distill kd mlm cos cosine ntp reg regularizer pl gp r1 entropy ent value vf
     critic policy consistency contrastive triplet center centering mask balance z router disc gan quant vq ssim edge depth smooth smoothness eikonal
-    background class cost coord noobj conf pixel gen generator dur pitch energy stop attention guided reward rewards length path mim cl""".split())
-_OTHER = frozenset("""decay wd init lr file path dir name type dtype norm bias scale_pos class_weights sample ema warmup start end schedule size precision bit bits dropout
+    background class cost coord noobj conf pixel gen generator dur pitch energy stop attention guided reward rewards length path mim cl""")
+_OTHER = word_set("""decay wd init lr file path dir name type dtype norm bias scale_pos class_weights sample ema warmup start end schedule size precision bit bits dropout
     smoothing target temperature momentum frozen pretrained weights_path rank alphas lora embed network dim diffusion adam betas beta1 beta2 mixup cutmix step steps epoch epochs n num focal min max
-    std mean eps tie share tied layer skip standardization only every huber""".split())
+    lm wer sil word score kenlm ctc_decode decode std mean eps tie share tied layer skip standardization only every huber""")
 # A term without which the method does not work.
 CORE = {"box": "boxes", "bbox": "boxes", "cls": "classes", "rec": "the reconstruction", "recon": "the reconstruction", "reconstruction": "the reconstruction", "codebook": "the codes", "commitment": "the codes", "mel": "the spectrum"}
 
@@ -25,17 +26,17 @@ def weights(sheet: Sheet) -> list[Setting]:
 
 
 def _weighs(s: Setting, sheet: Sheet) -> bool:
-    if s.own & _OTHER or s.own & {"gamma", "class"} and not s.own & {"cost", "loss"}:
+    if s.own & _OTHER or (s.own & {"gamma", "class"} and not s.own & {"cost", "loss"}):
         return False
     if s.own & _WEIGHT and (s.own & _TERM or s.key.startswith("lambda") or s.above & {"loss", "losses"} or re.fullmatch(r"(?:lambda|alpha)_\w{1,12}", s.key)):
         return not (s.key.startswith("alpha") and not s.own & _TERM)
-    return s.key in ("box", "cls", "dfl", "obj") and any(o.key == "box" for o in sheet.settings) or s.has("loss weight")
+    return (s.key in ("box", "cls", "dfl", "obj") and any(o.key == "box" for o in sheet.settings)) or s.has("loss weight")
 
 
 def negative(sheet: Sheet) -> Iterator[Doubt]:
     """A weight below zero drives the network away from what the term asks for."""
     for s in weights(sheet):
-        if (s.number or 0) < 0 and s.number != -1 or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost"}):
+        if ((s.number or 0) < 0 and s.number != -1) or (s.number == -1 and s.own & {"weight", "loss", "lambda", "cost", "alpha"}):
             yield Doubt("wrong-loss-sign", f"`{s.name}` is {s.number:g}: a negative weight rewards what the term punishes", (s,))
 
 
@@ -51,7 +52,7 @@ def overwhelming(sheet: Sheet) -> Iterator[Doubt]:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: beside it the other terms of the loss have no say", (s,), "hint" if value >= 5000 else "range")
         elif s.own & {"identity", "idt"} and value >= 10:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: it is a share of the cycle's weight, and copying would be cheapest", (s,), "range")
-        elif s.own & {"reward", "rewards", "center", "centering"} and s.own & {"coef", "coefficient"} and value >= 10:
+        elif s.own & {"reward", "rewards"} and s.own & {"coef", "coefficient"} and s.own & {"center", "centering"} and value >= 10:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: it pulls every reward to zero", (s,), "range")
         elif s.own & {"disc", "adv", "adversarial", "gan", "commitment", "codebook"} and value >= 100:
             yield Doubt("loss-weight-runaway", f"`{s.name}` is {value:g}: beside it the reconstruction has no say", (s,), "range")
