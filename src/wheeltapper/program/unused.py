@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +40,7 @@ MAKERS = {
     "DataLoader", "Subset", "TensorDataset", "ConcatDataset", "iter", "default_rng", "RandomState", "Generator", "tensor", "as_tensor",
     "from_numpy", "array", "asarray", "stack", "concatenate", "cat",
 }  # fmt: skip
+FOR_PEOPLE = {"acc", "accuracy", "metric", "metrics", "score", "scores", "auc", "f1", "precision", "recall", "ppl", "perplexity", "norm"}
 ANEW = {"iter", "default_rng", "RandomState", "Generator"}  # made again later: that one is used
 DATASETS = {"Subset", "TensorDataset", "ConcatDataset"}
 
@@ -143,7 +143,7 @@ def unused_values(body: Body) -> Iterator[Unused]:
     for node in body.assigns:
         target = node.targets[0]
         for name, value, whole in _set_by(target, node.value):
-            if not body.is_unread(name) or is_commented_out(body.code, name, node) or _is_shown(value):
+            if not body.is_unread(name) or _is_for_people(name) or is_commented_out(body.code, name, node) or _is_shown(value):
                 continue
             found = _tells(body, node, name, value) if whole else _tells_of_several(body, node, name, value)
             if found is not None:
@@ -183,6 +183,10 @@ def _is_shown(value: ast.expr) -> bool:
     nodes = list(ast.walk(value))
     odd = any(isinstance(n, ast.JoinedStr | ast.Await | ast.Yield | ast.Lambda) for n in nodes)
     return odd or any(callee(c) in SHOWN for c in _outer_calls(value))
+
+
+def _is_for_people(name: str) -> bool:
+    return any(word in FOR_PEOPLE for word in name.lower().split("_"))
 
 
 def _outer_calls(value: ast.expr) -> Iterator[ast.Call]:
@@ -277,31 +281,6 @@ def _twins(body: Body, node: ast.Assign, value: ast.expr) -> list[ast.AST]:
             if same and abs(other.lineno - node.lineno) <= 6 and len(reads) > (callee(value) not in DATASETS):
                 out += reads[-2:]
     return out
-
-
-# -- helpers of a program ----------------------------------------------------------------------------------------
-
-HELPS = re.compile(r"requires_grad\b|requires_grad_\(|\.detach\(|param_groups|\.set_epoch\(")
-
-
-def unused_helpers(code: Code) -> Iterator[Unused]:
-    """A function of a script that trains from the top, which frees, detaches or sets something and is never called."""
-    entry = code.program.entry
-    if code.story.uncalled or not code.story.losses:
-        return
-    named: set[str] = set()
-    for script in code.program.scripts:
-        for node in ast.walk(script.tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                named.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                named.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named.add(node.value)
-    for one in entry.tree.body:
-        plain = isinstance(one, ast.FunctionDef) and not one.decorator_list and one.name not in named and not one.name.startswith("_")
-        if plain and isinstance(one, ast.FunctionDef) and HELPS.search(ast.unparse(one)) and one.name != "main":
-            yield Unused(one.name, one)
 
 
 # -- small questions ---------------------------------------------------------------------------------------------

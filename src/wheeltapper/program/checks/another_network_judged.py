@@ -57,6 +57,8 @@ def check(code: Code) -> Iterator[Finding]:
 
 def _follows(code: Code, network: Val) -> bool:
     """A copy or an average of a trained network, or one that takes over its weights."""
+    if any(v is network for n in code.story.trained for part in code.story.parts_of(n) for v in part.fields.values()):
+        return True  # held by a trained one, in a wrapper of a library
     if (
         code.story.is_trained(network)
         or "@copy" in network.fields

@@ -34,7 +34,7 @@ ID = "augmented-validation"
 CAUSE: str | None = None
 DECIDES = True
 RANDOMLY = re.compile(
-    r"Random(?!State|Sampler)|ColorJitter|AutoAugment|TrivialAugment|RandAugment|(Horizontal|Vertical)Flip|ShiftScaleRotate|GaussNoise|ElasticTransform"
+    r"Random(?!State|Sampler|\w*Split)|ColorJitter|AutoAugment|TrivialAugment|RandAugment|(Horizontal|Vertical)Flip|ShiftScaleRotate|GaussNoise|ElasticTransform"
 )
 
 

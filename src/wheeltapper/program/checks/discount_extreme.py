@@ -37,7 +37,7 @@ def check(code: Code) -> Iterator[Finding]:
     found: list[tuple[float, Val, Val]] = []
     for _, loss in story.backwards:
         for total, discount, _ in bootstrap(loss):
-            if not story.runs(total):
+            if not story.runs(total) or any(t is total for t in _sums(loss)):
                 continue
             found.append((number(discount) or 0.0, discount, total))
         found += list(_returns(loss))
@@ -59,6 +59,13 @@ def check(code: Code) -> Iterator[Finding]:
                 grade="is" if value == 0 or value > 1 else "suspected",
             )
             return
+
+
+def _sums(loss: Val) -> Iterator[Val]:
+    """The sums that a loss itself is: weighed terms, and no target."""
+    for value in made_of(loss, stop=lambda v: v.op not in ("bin", "phi", "unary")):
+        if value.op == "bin":
+            yield value
 
 
 def _returns(value: Val) -> Iterator[tuple[float, Val, Val]]:

@@ -48,7 +48,7 @@ def check(code: Code) -> Iterator[Finding]:
     seen = {
         m for c in story.calls if c.no_grad for v in c.args if any(x.op == "cmp" for x in made_of(v)) for m in _masks(v)
     }
-    if seen and all("train" in m for m in seen):
+    if seen and all("train" in m and "val" not in m and "edge" not in m for m in seen):
         where = next(c for c in story.calls if c.no_grad and any(_masks(a) for a in c.args))
         yield code.seen(ID, "The only evaluation is made on the nodes of the training mask.", where, grade="suspected")
         return

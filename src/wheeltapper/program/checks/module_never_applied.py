@@ -98,7 +98,14 @@ def _walks(code: Code, holder: Val) -> bool:
     """A class that goes through its children without naming them, or that is built on one of the program."""
     cls = code.program.classes.get(holder.name)
     words = {n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute)} if cls is not None else set()
+    if cls is not None and any(_looks_up(n) for n in ast.walk(cls.node)):
+        return True
     return cls is None or bool(words & {"children", "modules", "named_children", "_modules", "named_modules", "__dict__"})
+
+
+def _looks_up(node: ast.AST) -> bool:
+    """`getattr(self, f"norm{i}")`: a name that is put together."""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
 
 
 def _forward(code: Code, holder: Val) -> ast.AST | None:

@@ -35,7 +35,10 @@ DECIDES = True
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
     for _, loss in story.backwards:
+        learning = {id(v.args[0]) for v in made_of(loss) if v.op == "net" and not v.no_grad}
         for net in made_of(loss):
+            if net.op == "net" and id(net.args[0]) in learning:
+                continue  # the student itself, with its adapters off
             if net.op != "net" or not net.no_grad or story.is_trained(net.args[0]) or "forward" in net.inside:
                 continue
             teacher = net.args[0]

@@ -4,8 +4,7 @@ What it sees
 ------------
 A mask, the answer of a network, another form of a batch (normalised, detached, shuffled), a state that was to be put
 back, a loader or a generator that is made and that nothing reads, while what it was made of, or its twin, is used; the
-position of a loop over the data, or one of two sets of parameters, that the loop leaves aside; a helper that freezes
-or detaches and is never called.
+position of a loop over the data, or one of two sets of parameters, that the loop leaves aside.
 
 Why it matters
 --------------
@@ -28,7 +27,7 @@ from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
 from wheeltapper.program.reading import Code
-from wheeltapper.program.unused import bodies_of, idle_elements, idle_positions, unused_helpers, unused_values
+from wheeltapper.program.unused import bodies_of, idle_elements, idle_positions, unused_values
 
 ID = "value-never-used"
 CAUSE: str | None = None
@@ -49,7 +48,3 @@ def check(code: Code) -> Iterator[Finding]:
             text = f"`{one.name}` is worked out and never used."
             yield code.finding(ID, text, one.node, *one.instead[:4], severity="watch", grade="suspected")
             return
-    for one in unused_helpers(code):
-        text = f"{one.name}() acts on what is trained and is never called."
-        yield code.finding(ID, text, one.node, severity="watch", grade="suspected")
-        return

@@ -148,8 +148,10 @@ def _is_discount(value: Val) -> bool:
 
 
 def _chosen(value: Val) -> bool:
-    """Something picked by a network, an action say: what comes of it is data again."""
-    return value.op == "call" and value.name in ("item", "argmax", "numpy", "tolist", "sample", "multinomial")
+    """Something picked by a network, an action say, or made in its shape: what comes of it is data again."""
+    if value.op == "attr" and value.name in ("shape", "device", "dtype"):
+        return True
+    return value.op == "call" and (value.name in ("item", "argmax", "numpy", "tolist", "sample", "multinomial") or value.name in RANDOM)
 
 
 def _factors(value: Val, depth: int = 0) -> Iterator[Val]:

@@ -11,7 +11,7 @@ from wheeltapper.program.play.lineage import SCALES, STATISTICS
 from wheeltapper.program.play.value import MAX_WALK, Val, made_of, number
 
 RANDOMLY = re.compile(
-    r"^(Random(?!State|Sampler|Forest|Split|ized)\w+|ColorJitter|AutoAugment|TrivialAugment\w*|RandAugment|AugMix|(Horizontal|Vertical)Flip|"
+    r"^(Random(?!State|Sampler|Forest|\w*Split|ized)\w+|ColorJitter|AutoAugment|TrivialAugment\w*|RandAugment|AugMix|(Horizontal|Vertical)Flip|"
     r"ShiftScaleRotate|GaussNoise|ElasticTransform|random_(crop|flip\w*|brightness|contrast|hue|saturation|rotation|zoom\w*)|stateless_random_\w+)$"
 )
 PIPELINES = {"Compose", "Sequential", "AugmentationSequential", "ImageSequential"}
