@@ -41,7 +41,7 @@ def check(code: Code) -> Iterator[Finding]:
     for call, loss in story.backwards:
         moved = _moved_after(story, call)
         for judge in made_of(loss, deep=False):
-            if judge.op != "net" or judge.no_grad or _belongs(story, judge.args[0], moved) or not signs_in(loss, judge):
+            if judge.op != "net" or judge.no_grad or not story.is_trained(judge.args[0]) or _belongs(story, judge.args[0], moved) or not signs_in(loss, judge):
                 continue
             given = [*judge.args[1:], *judge.kwargs.values()]
             makers = [v for g in given for v in made_of(g) if v.op == "net" and _belongs(story, v.args[0], moved)]

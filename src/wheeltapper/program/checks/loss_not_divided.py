@@ -68,7 +68,7 @@ def _turns_of_a_range(code: Code) -> Iterator[Finding]:
         unread = isinstance(node.target, ast.Name) and not any(
             isinstance(n, ast.Name) and n.id == node.target.id for s in node.body for n in ast.walk(s)
         )
-        within = any(turn in c.loops for c in story.named("step"))
+        within = any(turn in c.loops for c in story.named("step", "zero_", "zero_grad"))
         if not steps or within or not unread or len(node.iter.args) != 1 or number(turn.over.args[0]) in (None, 1):
             continue
         text = f"The gradients of {ast.unparse(node.iter.args[0])} turns are added up and the loss is not divided by it."

@@ -57,7 +57,8 @@ def _scopes(code: Code) -> Iterator[ast.AST]:
 def _zeros(node: ast.Assign) -> list[str]:
     if not any(isinstance(n, ast.Call) and callee(n) in MAKES for n in ast.walk(node.value)):
         return []
-    return [n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)]
+    target = node.targets[0]  # a field of something (`data.x = zeros(...)`) says nothing about the whole
+    return [n.id for n in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(n, ast.Name)]
 
 
 def _only_read(code: Code, scope: ast.AST, name: str) -> list[ast.AST]:

@@ -95,6 +95,8 @@ def _joined(code: Code, call: Val) -> bool:
 
 def _not_prepared(code: Code) -> Iterator[Finding]:
     story = code.story
+    if story.uncalled:
+        return
     prepared = [v for c in story.named("prepare") for v in c.args[1:]]
     for optimizer in story.optimizers:
         nets = story.moved_by(optimizer)

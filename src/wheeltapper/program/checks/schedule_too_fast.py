@@ -69,7 +69,8 @@ def check(code: Code) -> Iterator[Finding]:
             )
             return
         counted = any(v.op == "call" and v.name == "len" for v in made_of(length))
-        if counted and not any(_is_batch_loop(code, t) for t in step.loops) and story.training_loops:
+        beside = any(s.loops == step.loops for o in story.optimizers for s in story.steps_of(o))  # once per update
+        if counted and not beside and not any(_is_batch_loop(code, t) for t in step.loops) and story.training_loops:
             yield code.seen(
                 ID, f"{made.name} is as long as all batches together, and is stepped once per epoch.", step, made
             )

@@ -60,6 +60,8 @@ def _only_itself(call: Val) -> bool:
     """Everything that is written comes from the parameters of the network that is written to."""
     owners = [{id(v.args[0]) for v in made_of(a) if v.op == "call" and v.name == "parameters" and v.args} for a in call.args[:2]]
     pairs = [v for a in call.args[:1] for v in made_of(a) if v.op == "call" and v.name == "zip"]
+    if any(v.op == "call" and v.name in ("clone", "deepcopy") for a in call.args[:2] for v in made_of(a)):
+        return False  # a copy that was made of the weights
     return len(owners) == 2 and owners[0] == owners[1] and len(owners[0]) == 1 and not _grads(call) and (bool(pairs) or _twice(call))
 
 

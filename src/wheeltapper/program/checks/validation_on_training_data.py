@@ -51,10 +51,12 @@ def check(code: Code) -> Iterator[Finding]:
         if len(hits) == len(tested):
             call, source = hits[0]
             mine = keys[key(source)]
+            if _one_graph(code):
+                return
             shared = {id(t.node) for t in call.loops} & {id(t.node) for c, _ in story.backwards for t in c.loops[-1:]}
             yield code.seen(
                 ID, "The only evaluation is made on the data that the network is trained on.", call, source, mine,
-                grade="suspected" if (shared and mine is source) or source.op in ("phi", "attr") or _one_graph(code) else "is",
+                grade="suspected" if (shared and mine is source) or source.op in ("phi", "attr") else "is",
             )  # fmt: skip
             return
     yield from _by_framework(code)

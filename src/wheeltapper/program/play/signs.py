@@ -33,7 +33,7 @@ def _signs(value: Val, part: Val, sign: int, depth: int) -> Iterator[int]:
             yield from _signs(value.args[1], part, -sign if value.name == "Sub" else sign, go)
         case "bin" if value.name in ("Mult", "Div"):
             for one, weight in _weighed(value):
-                yield from _signs(one, part, -sign if (number(weight) or 1) < 0 else sign, go)
+                yield from _signs(one, part, -sign if _is_negative(weight) else sign, go)
         case "net" | "batch" if isinstance(value.data, Val):
             yield from _signs(value.data, part, sign, go)
         case "item" | "comp" | "gen" if value.args:
@@ -48,6 +48,18 @@ def _signs(value: Val, part: Val, sign: int, depth: int) -> Iterator[int]:
                 yield from _signs(one, part, sign, go)
         case "call" if value.name in ("neg", "negative") and value.args:
             yield from _signs(value.args[0], part, -sign, go)
+
+
+def _is_negative(weight: Val, depth: int = 0) -> bool:
+    """A weight below nought: a number, or something with a minus in front (`-alpha.exp() * term`)."""
+    known = number(weight)
+    if known is not None or depth > DEEP:
+        return (known or 1) < 0
+    if weight.op == "unary" and weight.name == "USub":
+        return not _is_negative(weight.args[0], depth + 1)
+    if weight.op == "bin" and weight.name in ("Mult", "Div"):
+        return _is_negative(weight.args[0], depth + 1) != _is_negative(weight.args[1], depth + 1)
+    return False
 
 
 def _weighed(product: Val) -> Iterator[tuple[Val, Val]]:
