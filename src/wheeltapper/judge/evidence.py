@@ -20,7 +20,7 @@ from wheeltapper.settings.knobs import KNOBS, Knobs
 from wheeltapper.settings.ranges import Beyond, place_knob
 from wheeltapper.study import Absent, Study
 
-Grade = Literal["proof", "hint", "range", "edge", "note", "untried"]
+Grade = Literal["proof", "hint", "range", "edge", "note"]
 FAILED = "this {kind} failed, which is a bug in Wheeltapper"
 FAILS: tuple[type[Exception], ...] = (Exception,)  # what one observation or sign must not take the others with it by
 SEVERITY = {"note": 1, "watch": 2, "ill": 3}

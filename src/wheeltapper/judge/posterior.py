@@ -19,6 +19,7 @@ from wheeltapper.judge.evidence import Evidence, Grade, Pointer, Seen
 from wheeltapper.judge.tables import (
     FAR_OUT,
     SOMETHING_ELSE,
+    Hypotheses,
     Pointers,
     Tables,
     counted,
@@ -34,15 +35,14 @@ from wheeltapper.judge.tables import (
     tables,
     weight_of,
 )
-from wheeltapper.program.checks import registry
 from wheeltapper.reading.record import Floats
 from wheeltapper.rules.signs import deciding
 
 LN2 = math.log(2)
-NAMED = 40  # causes that a wrong finding could have named instead
+PSEUDO = 0.5  # of the usual check in the record of each: how far its own counts must speak against those of all
+PROOF = 10.0  # times as often in broken programs as in healthy ones: a finding that is as good as a proof
 ALONE = 3.0  # bits that settings may give beyond what came of the run
 SUSPICION = math.log(4)  # odds that a setting beyond its working range can give alone
-UNTRIED = 0.33  # of its bits: at first sight on a stranger's scripts such checks were right in 11 of 43 broken runs and spoke in 5 of 37 healthy ones
 STRONGEST = 14.0  # bits of all findings of code and settings together
 
 
@@ -82,8 +82,7 @@ def scores(
 
     Settings count in full for which cause it is. For whether anything is wrong they count by three bits more than what came of
     the run says itself, and one beyond its working range makes a suspicion of four to one at most: a setting alone never makes a run
-    ill. A check that is untried counts in full for which cause
-    it is, and by a third for whether there is one.
+    ill.
     """
     declared = declared_causes()
     own = tuple(dict.fromkeys(cause for cause, _, _ in pointers if cause not in declared))
@@ -104,21 +103,18 @@ def scores(
             settings += gain
         else:
             outcome += gain
-    untried, ranged = np.zeros(len(hyp.ids)), np.zeros(len(hyp.ids))
+    ranged = np.zeros(len(hyp.ids))
     for cause, grade, check in pointers:
-        weighed = weighed_grade(held, grade, check)
-        gain = _pointed(cause, weighed, held, hyp.ids)
+        gain = pointed(held, cause, grade, check, hyp)
         gains.append((cause, gain))
-        if weighed == "untried":
-            untried += gain
-        elif weighed in ("range", "edge"):
+        if grade in ("range", "edge"):
             ranged += gain
         else:
             outcome += gain
     allowed = ALONE * LN2 + np.maximum(outcome, 0.0)
     suspicion = np.maximum(SUSPICION + hyp.prior[0] - hyp.prior, 0.0)
-    illness = hyp.prior + outcome + UNTRIED * untried + np.minimum(settings, allowed) + np.minimum(ranged, suspicion)
-    return Scores(hyp.ids, hyp.prior + outcome + settings + untried + ranged, illness, gains)
+    illness = hyp.prior + outcome + np.minimum(settings, allowed) + np.minimum(ranged, suspicion)
+    return Scores(hyp.ids, hyp.prior + outcome + settings + ranged, illness, gains)
 
 
 def _strongest(gains: list[tuple[str, Floats]]) -> list[tuple[str, Floats]]:
@@ -207,31 +203,33 @@ def _ratios(held: Tables, id_: str, ids: tuple[str, ...], known: dict[str, Float
     return known[id_]
 
 
-def weighed_grade(held: Tables, grade: Grade, check: str, own: int = 0) -> Grade:
-    """A proof of a check of the program that has not proved itself yet is untried; arithmetic on settings is a proof."""
-    known = registry().get(check)
-    return "untried" if grade == "proof" and known is not None and not held.proves(check, known.untried, own) else grade
-
-
 def is_proof(held: Tables, pointer: Pointer) -> bool:
-    return weighed_grade(held, pointer.grade, pointer.finding.id) == "proof"
+    return pointer.grade == "proof" and finding_ratio(held, "proof", pointer.finding.id) >= PROOF
 
 
-def pointer_bits(held: Tables, grade: Grade) -> tuple[float, float]:
-    """Bits of a finding for the cause that it names, and for being ill of something else."""
+def finding_ratio(held: Tables, grade: Grade, check: str, own: int = 0) -> float:
+    """How much oftener a finding stands in broken programs than in healthy ones. Findings of a grade count together; a proof by the
+    record of its own check, which is held near that of all checks while it is short. `own`: broken runs that do not count."""
     counts = held.pointers.get(grade, Pointers(0, 0, 0))
     ill, well = held.looked_ill + 1.0, held.looked_healthy + 1.0
-    wrong = (counts.false + 0.5) / well
-    hit = math.log2((counts.hit + 0.5) / ill / (wrong / NAMED))
-    miss = math.log2((counts.miss + 0.5) / ill / wrong)
-    return hit, miss
+    right, wrong = (counts.hit + counts.miss + 0.5) / ill, (counts.false + 0.5) / well
+    if grade != "proof" or not held.checks:
+        return right / wrong
+    usual_right, usual_wrong = right / len(held.checks), wrong / len(held.checks)
+    own_right, own_wrong = held.checks.get(check, (0, 0))
+    right = (max(0, own_right - own) + PSEUDO) / (ill + PSEUDO / usual_right)
+    return right / ((own_wrong + PSEUDO) / (well + PSEUDO / usual_wrong))
 
 
-def _pointed(cause: str, grade: Grade, held: Tables, ids: tuple[str, ...]) -> Floats:
-    hit, miss = pointer_bits(held, grade)
-    gain = np.full(len(ids), min(0.0, miss) * LN2)
-    gain[0] = 0.0
-    gain[ids.index(cause)] = min(hit, STRONGEST) * LN2
+def pointed(held: Tables, cause: str, grade: Grade, check: str, hyp: Hypotheses, own: int = 0) -> Floats:
+    """What a finding gives to every hypothesis: its ratio to being ill, of which the cause that it names gets its share of right names."""
+    counts = held.pointers.get(grade, Pointers(0, 0, 0))
+    named = (counts.hit + 0.5) / (counts.hit + counts.miss + 1.0)
+    at = hyp.ids.index(cause)
+    share = float(np.exp(hyp.prior[at] - np.logaddexp.reduce(hyp.prior[1:])))
+    ratio = math.log(finding_ratio(held, grade, check, own))
+    gain = np.full(len(hyp.ids), ratio + math.log((1 - named) / (1 - share)))
+    gain[0], gain[at] = 0.0, min(ratio + math.log(named / share), STRONGEST * LN2)
     return gain
 
 

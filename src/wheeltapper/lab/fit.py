@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from wheeltapper.judge.evidence import Grade
-from wheeltapper.judge.posterior import STRONGEST, UNTRIED, calibrated, log_odds, pointer_bits, scores, weighed_grade
+from wheeltapper.judge.posterior import calibrated, log_odds, pointed, scores
 from wheeltapper.judge.tables import (
     FAR_OUT,
     HEALTHY,
@@ -63,8 +63,7 @@ def _counted(runs: Sequence[Labelled]) -> Tables:
             (ill if run.ill else healthy)[id_][state] += 1
             if run.ill and not run.confounded:
                 by_cause[id_][run.cause][state] += 1
-        for cause, grade, check in run.pointers:
-            grade = weighed_grade(proofs, grade, check, int(run.ill))  # type: ignore[arg-type]
+        for cause, grade, _ in run.pointers:
             named[grade, "false" if not run.ill else "hit" if cause in (run.cause, *run.also) else "miss"] += 1
 
     def listed(counts: Counter[int], id_: str) -> list[int]:
@@ -134,10 +133,7 @@ def pose(runs: Sequence[Labelled], held: Tables) -> Problem:
             ratios[r, : len(ids) + 1, k] = column[:-1]
             ratios[r, -1, k] = 0.0 if is_setting(id_) else column[-1]
         for cause, grade, check in run.pointers:
-            weighed = weighed_grade(held, grade, check, int(run.ill))  # type: ignore[arg-type]
-            hit, miss = (bits * (UNTRIED if weighed == "untried" else 1.0) for bits in pointer_bits(held, weighed))
-            fixed[r, 1:] += min(0.0, miss) * LN2
-            fixed[r, hyp.ids.index(cause)] += (min(hit, STRONGEST) - min(0.0, miss)) * LN2
+            fixed[r] += pointed(held, cause, grade, check, hyp, int(run.ill))  # type: ignore[arg-type]
     return Problem(ratios, fixed, truth, names)
 
 

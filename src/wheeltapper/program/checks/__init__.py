@@ -6,8 +6,7 @@ wrong. A check is silent unless it is sure; grade "is" only where the code prove
 
 CAUSE is the id of the cause that the finding speaks for; None: it is a cause of its own, under its own id.
 DECIDES: whether the proof alone makes the run another one than was asked for, or breaks it. DECIDES_IF(finding, resumed),
-where it is there, is asked as well; so is CAUSE_OF(finding), where one check speaks for several causes. UNTRIED: it was written on the labelled runs themselves, and its proof counts in full only when it
-has spoken in some of them (`judge/posterior.py`).
+where it is there, is asked as well; so is CAUSE_OF(finding), where one check speaks for several causes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ class Check:
     cause: str | None  # the cause its finding speaks for; None: it is its own
     decides: bool
     module: ModuleType
-    untried: bool = False  # not yet shown on programs that it was not written on
 
     def cause_of(self, finding: Finding) -> str | None:
         """The cause that this finding speaks for, where one check knows several."""
@@ -68,7 +66,7 @@ def checks() -> dict[str, ModuleType]:
 @cache
 def registry() -> dict[str, Check]:
     """Every check by id, with the cause it speaks for and whether its proof decides."""
-    return {id: Check(id, title(module), module.CAUSE, bool(module.DECIDES), module, getattr(module, "UNTRIED", False)) for id, module in checks().items()}
+    return {id: Check(id, title(module), module.CAUSE, bool(module.DECIDES), module) for id, module in checks().items()}
 
 
 def missing_sections(module: ModuleType) -> list[str]:

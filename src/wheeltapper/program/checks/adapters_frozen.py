@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "adapters-frozen"
 CAUSE: str | None = "frozen-parameters"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 ADAPTER = re.compile(r"lora|adapter|peft", re.I)

@@ -28,7 +28,6 @@ from wheeltapper.program.reading import Code
 ID = "all-labels-masked"
 CAUSE: str | None = "all-labels-masked"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -28,7 +28,6 @@ from wheeltapper.program.reading import Code
 ID = "anchor-is-its-own-positive"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 TAKES_OUT = {"fill_diagonal_", "eye", "diagonal", "masked_fill_"}

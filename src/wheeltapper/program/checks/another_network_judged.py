@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "another-network-judged"
 CAUSE: str | None = "eval-broken"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

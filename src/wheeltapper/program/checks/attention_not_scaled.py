@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "attention-not-scaled"
 CAUSE: str | None = "attention-logit-growth"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 NORMS = {"normalize", "norm", "rsqrt", "sqrt", "LayerNorm", "RMSNorm"}

@@ -29,7 +29,6 @@ from wheeltapper.program.reading import Code
 ID = "column-made-of-the-target"
 CAUSE: str | None = "target-leak"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "difference-of-the-same"
 CAUSE: str | None = "target-misaligned"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -32,7 +32,6 @@ from wheeltapper.program.reading import Code
 ID = "discount-runs-forward"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 DISCOUNT = re.compile(r"gamma|discount|lam(bda)?$|^g$", re.I)

@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "dropout-always-on"
 CAUSE: str | None = "eval-in-train-mode"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 NAMES = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout")

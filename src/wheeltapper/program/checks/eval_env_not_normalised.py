@@ -28,7 +28,6 @@ from wheeltapper.program.reading import Code
 ID = "eval-env-not-normalised"
 CAUSE: str | None = "eval-normalisation-mismatch"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 JUDGES = ("EvalCallback", "evaluate_policy")

@@ -29,7 +29,6 @@ from wheeltapper.program.reading import Code
 ID = "fitted-again"
 CAUSE: str | None = "eval-normalisation-mismatch"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 HELD = re.compile(r"(^|_)(val|valid|validation|test|te|dev|holdout|eval)(_|$|\d)|(val|test|te)$", re.I)

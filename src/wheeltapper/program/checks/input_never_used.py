@@ -33,7 +33,6 @@ from wheeltapper.program.reading import Code
 ID = "input-never-used"
 CAUSE: str | None = "option-not-wired"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 TELLING = re.compile(

@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "layers-in-a-plain-list"
 CAUSE: str | None = "params-not-in-optimizer"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 REGISTERS = {"add_module", "register_module", "ModuleList", "Sequential", "ModuleDict"}

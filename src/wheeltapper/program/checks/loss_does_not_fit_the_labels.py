@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "loss-does-not-fit-the-labels"
 CAUSE: str | None = "objective-mismatch"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 NUMBERS = {"mse", "mae", "mean_squared_error", "mean_absolute_error", "MeanSquaredError", "MeanAbsoluteError"}

@@ -33,7 +33,6 @@ from wheeltapper.program.unread import is_commented_out, unread_names
 ID = "loss-term-unused"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 MAKER = re.compile(r"fn$|func|criterion|weight|name|class|hist|list|log$", re.I)

@@ -32,7 +32,6 @@ from wheeltapper.program.reading import Code
 ID = "noise-is-another"
 CAUSE: str | None = "target-misaligned"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 TIMES = {"randint", "rand", "uniform"}

@@ -32,7 +32,6 @@ from wheeltapper.program.unread import unread_names
 ID = "noise-unused"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 NAMED = re.compile(r"^(eps|epsilon|noise|std|sigma|e)$", re.I)

@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "output-range-does-not-fit"
 CAUSE: str | None = "output-activation-wrong"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 POSITIVE = {"sigmoid", "relu", "softplus", "relu6"}

@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "q-of-taken-action-not-selected"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "recurrent-axes"
 CAUSE: str | None = "target-misaligned"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 RECURS = {"LSTM", "GRU", "RNN"}

@@ -32,7 +32,6 @@ from wheeltapper.program.reading import Code
 ID = "scaled-and-not-used"
 CAUSE: str | None = "input-not-normalised"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

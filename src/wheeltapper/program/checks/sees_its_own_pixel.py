@@ -30,7 +30,6 @@ from wheeltapper.program.reading import Code
 ID = "sees-its-own-pixel"
 CAUSE: str | None = "causal-leak"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

@@ -32,7 +32,6 @@ from wheeltapper.program.reading import Code
 ID = "shifted-twice"
 CAUSE: str | None = "target-misaligned"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 SHIFTS = re.compile(r"LMHeadModel|ForCausalLM")

@@ -31,7 +31,6 @@ from wheeltapper.program.unread import unread_names
 ID = "statistics-unused"
 CAUSE: str | None = "input-not-normalised"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 MEAN = re.compile(r"^(x_)?(mean|mu|mean_?x?|m)$|_mean$|^mean_", re.I)

@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "sum-overwritten"
 CAUSE: str | None = None
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 def check(code: Code) -> Iterator[Finding]:

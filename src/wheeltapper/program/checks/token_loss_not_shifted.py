@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "token-loss-not-shifted"
 CAUSE: str | None = "causal-leak"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 LANGUAGE = re.compile(r"gpt|lm$|language|causal|decoder|llama|transformer", re.I)

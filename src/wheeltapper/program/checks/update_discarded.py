@@ -30,7 +30,6 @@ from wheeltapper.program.unread import unread_names
 ID = "update-discarded"
 CAUSE: str | None = "frozen-parameters"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 NEW = re.compile(

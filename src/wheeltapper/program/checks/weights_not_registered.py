@@ -31,7 +31,6 @@ from wheeltapper.program.reading import Code
 ID = "weights-not-registered"
 CAUSE: str | None = "params-not-in-optimizer"
 DECIDES = True
-UNTRIED = True  # written on the labelled folders; not yet seen on fresh ones
 
 
 DRAWN = {"empty", "randn", "rand", "zeros", "ones"}
