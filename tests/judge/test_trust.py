@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from wheeltapper.judge.posterior import log_odds, scores, weighed_grade
+from wheeltapper.judge.posterior import PROOF, finding_ratio, log_odds, scores
 from wheeltapper.judge.tables import Pointers, States, Tables, far_out, healthy_tail
-from wheeltapper.program.checks import registry
 
 NOTHING_LEARNED = "train-gain"
 
 
 def tables(**more: object) -> Tables:
     states = {NOTHING_LEARNED: States([0, 0, 0, 1, 99, 200, 50, 20, 10, 5], [20, 10, 5, 5, 5, 5, 5, 5, 5, 5], {}, 0.5)}
-    pointers = {"range": Pointers(70, 20, 1), "proof": Pointers(100, 10, 0), "untried": Pointers(10, 10, 5)}
+    pointers = {"range": Pointers(70, 20, 1), "proof": Pointers(100, 10, 0)}
     return Tables(states, {}, pointers, 400, 400, 385, 70, **more)  # type: ignore[arg-type]
 
 
@@ -32,16 +31,14 @@ def test_far_out_is_none_few_or_as_none() -> None:
     assert far_out(held, {NOTHING_LEARNED: 0}) == 2
 
 
-def test_an_untried_check_must_speak_three_times_and_none_may_speak_on_healthy_runs() -> None:
-    untried = next(check.id for check in registry().values() if check.untried)
-    old = next(check.id for check in registry().values() if not check.untried)
-    assert weighed_grade(tables(), "proof", untried) == "untried"
-    assert weighed_grade(tables(checks={untried: (3, 0)}), "proof", untried) == "proof"
-    assert weighed_grade(tables(checks={untried: (3, 0)}), "proof", untried, own=1) == "untried"
-    assert weighed_grade(tables(), "proof", old) == "proof"
-    assert weighed_grade(tables(checks={old: (6, 1)}), "proof", old) == "untried"
-    assert weighed_grade(tables(checks={old: (40, 1)}), "proof", old) == "proof"
-    assert weighed_grade(tables(), "proof", "arithmetic-on-settings") == "proof"
+def test_a_check_counts_by_its_own_record() -> None:
+    checks = {f"check-{i}": (2, 0) for i in range(40)} | {"good": (20, 0), "bad": (2, 2)}
+    held = tables(checks=checks)
+    good, bad, new = (finding_ratio(held, "proof", id_) for id_ in ("good", "bad", "new"))
+    assert good > PROOF > bad
+    assert bad < new < good, "one without a record is held for the usual one"
+    assert finding_ratio(held, "proof", "good", own=19) < good, "the run itself does not testify"
+    assert finding_ratio(held, "range", "good") == finding_ratio(held, "range", "bad"), "settings count by their grade"
 
 
 def test_a_setting_beyond_its_range_is_a_suspicion_and_no_verdict() -> None:

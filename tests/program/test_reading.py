@@ -192,13 +192,13 @@ if __name__ == "__main__":
 """
 
 
-def test_scripts_of_layers_alone_are_not_followed_and_what_they_name_counts() -> None:
+def test_what_only_layers_name_counts() -> None:
     layers = (
         "class Net(nn.Module):\n    def __init__(self, width):\n        self.fc = nn.Linear(width, size_of(width))\n"
     )
     tools = "def chosen(args):\n    return args.width\n\ndef size_of(n):\n    args.width = n\n"
     code = code_of(WITH_LAYERS, net_py=layers + "from tools import size_of\n", tools_py=tools)
-    assert sorted(s.name for s in code.program.scripts) == ["tools.py", "train.py"]
+    assert sorted(s.name for s in code.program.scripts) == ["net.py", "tools.py", "train.py"]  # a small program is followed whole
     assert code.trains
     assert any(scope.endswith("size_of") for scope in code.program.reachable)  # only the layers call it
     (usage,) = [u for u in code.usages if u.option.name == "width"]

@@ -24,7 +24,7 @@ CASES = [
     ("lr-too-high", "scheduler:\n  name: multistep\n  milestones: [30, 60]\n  gamma: 0.1\nepochs: 90\n", "0.1", "10"),
     ("weight-decay-too-strong", "optimizer:\n  name: sgd\n  lr: 0.1\n  weight_decay: 1.0e-4\n", "1.0e-4", "10"),
     ("setting-beyond-practice", "optimizer:\n  name: adam\n  betas: [0.9, 0.999]\n", "[0.9, 0.999]", "[0.999, 0.9]"),
-    ("milestones-never-reached", "epochs: 90\nlr_schedule:\n  milestones: [30, 60]\n", "[30, 60]", "[3000, 6000]"),
+    ("milestones-never-reached", "epochs: 90\nlr_schedule:\n  milestones: [30, 60]\n", "[30, 60]", "[150, 180]"),
     ("schedule-too-short", "max_iters: 600000\nlr_decay_iters: 600000\nlearning_rate: 6.0e-4\n", "lr_decay_iters: 600000", "lr_decay_iters: 6000"),
     ("warmup-longer-than-run", "epochs: 100\nwarmup_epochs: 5\n", "warmup_epochs: 5", "warmup_epochs: 300"),
     ("early-stop-wrong-mode", "monitor: val_wer\nmode: min\n", "min", "max"),

@@ -27,7 +27,7 @@ def add_line_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--sound-line",
         metavar="P",
-        help="call it sound only up to this one (default: 0.05, or [tool.wheeltapper] sound_line)",
+        help="call it sound only up to this one (default: 0.07, or [tool.wheeltapper] sound_line)",
     )
 
 
@@ -49,7 +49,7 @@ def lines_of(args: argparse.Namespace, project: Path = PROJECT) -> Lines:
     if sound >= ill:
         raise InputError(
             f"the sound line ({sound:g}, {sources['sound_line']}) does not lie below the ill line ({ill:g}, {sources['ill_line']}).",
-            do="A run in between is called neither: leave room, as in --ill-line 0.9 --sound-line 0.05.",
+            do="A run in between is called neither: leave room, as in --ill-line 0.9 --sound-line 0.07.",
         )
     return Lines(ill, sound)
 

@@ -177,7 +177,8 @@ def _ranked_causes(posterior: Posterior, case: Case) -> tuple[RankedCause, ...]:
     ranked = [_ranked(id_, share, posterior, case) for id_, share in listed]
     rest = 1.0 - sum(c.probability for c in ranked)
     ranked.append(RankedCause(SOMETHING_ELSE, "Something else", max(rest, 0.0), "suspected", summary="None of the causes we know."))
-    return tuple(sorted(ranked, key=lambda c: -c.probability))
+    # Something else is many things: it leads only where it is likelier than all that we know together.
+    return tuple(sorted(ranked, key=lambda c: (c.id == SOMETHING_ELSE and c.probability < 0.5, -c.probability)))
 
 
 def _ranked(id_: str, share: float, posterior: Posterior, case: Case) -> RankedCause:

@@ -133,7 +133,7 @@ class Lines:
     """From which probability on a run is called ill, and below which sound."""
 
     ill: float = 0.9
-    sound: float = 0.05
+    sound: float = 0.07
 
 
 @dataclass(frozen=True, slots=True, repr=False)

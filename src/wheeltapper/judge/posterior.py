@@ -39,8 +39,11 @@ from wheeltapper.reading.record import Floats
 from wheeltapper.rules.signs import deciding
 
 LN2 = math.log(2)
-PSEUDO = 0.5  # of the usual check in the record of each: how far its own counts must speak against those of all
+PSEUDO = 1.0  # finding of the usual check in the record of each: its own counts speak against those of all
+NAMED = 40  # causes: a finding is no surer of a rare cause than of one in so many
 PROOF = 10.0  # times as often in broken programs as in healthy ones: a finding that is as good as a proof
+EVEN = 0.5  # probability from which the rest of the evidence speaks for trouble, too
+AGREES = 0.1  # probability from which the rest of the evidence does not speak against a sign
 ALONE = 3.0  # bits that settings may give beyond what came of the run
 SUSPICION = math.log(4)  # odds that a setting beyond its working range can give alone
 STRONGEST = 14.0  # bits of all findings of code and settings together
@@ -148,7 +151,7 @@ def weigh(evidence: Evidence, held: Tables | None = None, trials: Sequence[tuple
     shares = np.exp(ranking[1:] - ranking[1:].max())
     by_cause = {id_: float(s) for id_, s in zip(ids[1:], shares / shares.sum(), strict=True)}
     odds = log_odds(illness)
-    return Posterior(_stands(calibrated(odds, held.calibration), evidence), by_cause, _items(by_cause, ids, items), excluded, odds)
+    return Posterior(_stands(calibrated(odds, held.calibration), evidence, held), by_cause, _items(by_cause, ids, items), excluded, odds)
 
 
 def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
@@ -167,10 +170,15 @@ def _far_out(held: Tables, seen: Sequence[Seen]) -> list[Seen]:
     return [Seen(FAR_OUT, state, False, text, farthest.about, None, farthest.series, farthest.clock, farthest.onset, farthest.places)]
 
 
-def _stands(p: float, evidence: Evidence) -> float:
-    """What decides (a loss that is not finite to the end) stands alone: the probability is moved above the line, its order kept."""
-    ill = [f for f in without_echoes(evidence.findings) if f.severity == "ill" and f.grade != "suspected"]
-    return max(p, 0.9 + 0.1 * p) if any(f.id in deciding() for f in ill) else p
+def _stands(p: float, evidence: Evidence, held: Tables) -> float:
+    """What decides stands alone (a loss that is not finite to the end). A sign or proof stands where the rest speaks for trouble as well; a sign that
+    stood in labelled ill runs and in no healthy one, where the rest does not speak against it. The probability is moved above the line,
+    its order kept."""
+    ill = {f.id for f in without_echoes(evidence.findings) if f.severity == "ill" and f.grade != "suspected"}
+    agreed = p >= EVEN or (p >= AGREES and any(held.never_healthy(id_) for id_ in ill))
+    proved = any(is_proof(held, pointer) for pointer in evidence.pointers)
+    stands = bool(ill & deciding()) or (bool(ill) and agreed) or (proved and p >= EVEN)
+    return max(p, 0.9 + 0.1 * p) if stands else p
 
 
 def log_odds(illness: Floats) -> float:
@@ -215,10 +223,8 @@ def finding_ratio(held: Tables, grade: Grade, check: str, own: int = 0) -> float
     right, wrong = (counts.hit + counts.miss + 0.5) / ill, (counts.false + 0.5) / well
     if grade != "proof" or not held.checks:
         return right / wrong
-    usual_right, usual_wrong = right / len(held.checks), wrong / len(held.checks)
     own_right, own_wrong = held.checks.get(check, (0, 0))
-    right = (max(0, own_right - own) + PSEUDO) / (ill + PSEUDO / usual_right)
-    return right / ((own_wrong + PSEUDO) / (well + PSEUDO / usual_wrong))
+    return (max(0, own_right - own) + PSEUDO) / ill / (own_wrong / well + PSEUDO / ill * wrong / right)
 
 
 def pointed(held: Tables, cause: str, grade: Grade, check: str, hyp: Hypotheses, own: int = 0) -> Floats:
@@ -226,9 +232,10 @@ def pointed(held: Tables, cause: str, grade: Grade, check: str, hyp: Hypotheses,
     counts = held.pointers.get(grade, Pointers(0, 0, 0))
     named = (counts.hit + 0.5) / (counts.hit + counts.miss + 1.0)
     at = hyp.ids.index(cause)
-    share = float(np.exp(hyp.prior[at] - np.logaddexp.reduce(hyp.prior[1:])))
+    share = max(1.0 / NAMED, float(np.exp(hyp.prior[at] - np.logaddexp.reduce(hyp.prior[1:]))))
     ratio = math.log(finding_ratio(held, grade, check, own))
-    gain = np.full(len(hyp.ids), ratio + math.log((1 - named) / (1 - share)))
+    others = ratio + math.log((1 - named) / (1 - share))
+    gain = np.full(len(hyp.ids), min(0.0, others))  # where something else is wrong, a finding stands as seldom as in healthy runs
     gain[0], gain[at] = 0.0, min(ratio + math.log(named / share), STRONGEST * LN2)
     return gain
 

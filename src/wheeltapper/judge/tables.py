@@ -23,12 +23,14 @@ from wheeltapper.reading.record import Floats
 from wheeltapper.rules.causes import Cause, causes
 
 SHRINK = 3.0  # runs' worth of all ill runs (of healthy ones, for settings) in the distribution of a cause
+ALIKE = 0.4  # of that distribution is of ill runs: what one cause does to the curves, others do too; the rest is healthy
 DECLARED = 2.0  # runs' worth of what a cause declares to show
 SMOOTH = 1.0  # runs' worth of the pooled distribution in the healthy one
 NEIGHBOURS = 0.1  # of a count goes to each neighbouring state: the edges are not sharp
 MOST = 8.0  # bits of one observation
 UNMEASURED = 1.5  # bits of one observation for a cause that no labelled run had
 FEWEST = 2  # labelled runs that make a cause measured
+ENOUGH = 3  # ill runs that a sign stood in
 SIGN_STATES = 4  # clear, note, watch, ill
 BAND_WORTH = 2.0  # runs' worth of the declared band: inside in healthy runs, outside in ill ones
 RARE = 0.02  # of healthy runs have it: an observation this far out of its band
@@ -65,9 +67,14 @@ class Tables(msgspec.Struct, frozen=True):
     healthy: int
     ill: int
     checks: dict[str, tuple[int, int]] = {}  # broken and healthy runs in which each check of the code gave a proof
-    base_rate: float = 0.4  # of the runs are in trouble before anything was seen: of public runs that were labelled blind a third (96 of 290), of the benchmarks half
+    base_rate: float = 0.36  # of the runs that people bring are in trouble: of public ones that were labelled blind a third (96 of 290), of the benchmarks half
     calibration: list[tuple[float, float]] = []  # log odds as computed -> probability as observed on left-out runs
     made_of: dict[str, Any] = {}
+
+    def never_healthy(self, sign: str) -> bool:
+        """Whether a sign was ill in enough labelled ill runs, and in no healthy one."""
+        known = self.states.get(sign)
+        return known is not None and len(known.ill) == SIGN_STATES and known.ill[-1] >= ENOUGH and known.healthy[-1] == 0
 
     def measured(self, cause: str) -> bool:
         return self.causes.get(cause, 0) >= FEWEST
@@ -267,7 +274,8 @@ def log_ratios(known: Counted, drop: tuple[int | None, int] | None = None) -> Fl
     inside, outside = BAND_WORTH * known.band
     base = _shares(healthy, (SMOOTH * pool + inside) / (SMOOTH + inside.sum()), SMOOTH + inside.sum())
     told = DECLARED * known.declared.sum(axis=1, keepdims=True)
-    usual = base if known.setting else _shares(ill, base, SHRINK)
+    measured = (known.most > UNMEASURED * math.log(2)) & (not known.setting)
+    usual = np.where(measured, (1 - ALIKE) * base + ALIKE * _shares(ill, base, SHRINK), base)
     prior = (SHRINK * usual + DECLARED * known.declared) / (SHRINK + told)
     rows = known.speaks * np.clip(np.log(_shares(by_cause, prior, SHRINK + told) / base), -known.most, known.most)
     likely = (SHRINK * base + outside) / (SHRINK + outside.sum())

@@ -41,7 +41,7 @@ STEPS = 100
 LN2 = math.log(2)
 FOLDS = 7
 BINS, FEWEST_IN_BIN = 30, 20  # of the calibration
-SLOPE = 0.02  # of a probability within a pool of bins: the order is kept
+SLOPE = 0.33  # of the evidence within a pool of bins: the order is kept
 
 
 def count(runs: Sequence[Labelled]) -> Tables:
@@ -206,7 +206,7 @@ def left_out(runs: Sequence[Labelled], by: Callable[[Labelled], str], folds: int
 
 def calibrate(held: Tables, judged: Sequence[Judged]) -> Tables:
     """Log odds to probabilities, as observed on left-out runs in bins of equal size, at the base rate of the tables. Bins that contradict
-    the order are pooled (isotonic regression); within a pool a slight slope keeps the order."""
+    the order are pooled (isotonic regression); within a pool the evidence keeps a third of its weight."""
     z = np.asarray([j.log_odds for j in judged])
     ill = np.asarray([j.run.ill for j in judged], dtype=float)
     prior = math.log(held.base_rate / (1 - held.base_rate)) - math.log(ill.sum() / (1 - ill).sum())
@@ -215,10 +215,12 @@ def calibrate(held: Tables, judged: Sequence[Judged]) -> Tables:
     centres = [float(np.median(z[b])) for b in bins]
     pooled = _rising([(float(ill[b].sum()), float(len(b))) for b in bins])
     knots: list[tuple[float, float]] = []
+    middle = {pool: float(np.mean([at for at, p in zip(centres, pooled, strict=True) if p == pool])) for pool in set(pooled)}
     for at, (bad, runs) in zip(centres, pooled, strict=True):
-        odds = math.log((bad + 0.5) / (runs - bad + 0.5)) + prior + SLOPE * at
+        odds = math.log((bad + 0.5) / (runs - bad + 0.5)) + prior + SLOPE * (at - middle[bad, runs])
         knots.append((round(at, 3), round(1 / (1 + math.exp(-odds)), 4)))
-    return msgspec.structs.replace(held, calibration=[k for i, k in enumerate(knots) if i == 0 or k[0] > knots[i - 1][0]])
+    rising = np.maximum.accumulate([p for _, p in knots]).tolist()
+    return msgspec.structs.replace(held, calibration=[(at, p) for i, ((at, _), p) in enumerate(zip(knots, rising, strict=True)) if i == 0 or at > knots[i - 1][0]])
 
 
 def _rising(counts: list[tuple[float, float]]) -> list[tuple[float, float]]:

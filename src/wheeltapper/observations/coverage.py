@@ -49,7 +49,7 @@ def observe(run: Run) -> Reading | Unknown:
         return Unknown("no count of modes, codes, units or experts in use is logged", ("modes covered",))
     s = max(found, key=len)
     x = s.values[s.finite]
-    there = _there(run, s, float(x.max()))
+    there = _there(run, float(x.max()))
     if there < 2:
         return Unknown(f"how many there are to cover is not known for {s.name}", ("the number of modes",))
     level = float(np.median(x[-max(1, len(x) // 5) :]))
@@ -80,7 +80,7 @@ def _counts(s: Series) -> bool:
     return bool(np.all(x >= 0) and np.all(x == np.round(x)) and x.max() <= 65536)
 
 
-def _there(run: Run, s: Series, top: float) -> float:
+def _there(run: Run, top: float) -> float:
     """As set, where that fits what was counted; else as many as were ever counted."""
     told = [number(leaf.value) for tree in run.configs for leaf in tree.leaves if _HOW_MANY.search(leaf.dotted)]
     fits = [value for value in told if value is not None and max(top, 2) <= value <= 65536]

@@ -7,7 +7,7 @@
 0.5 is a straight line: the steps are so small that the loss is linear in them. Learning that bends gives 0.85 and more.
 
 ## Healthy band
-Above 0.7.
+Above 0.55.
 
 ## When it misleads
 Long warm-ups, tasks with a late breakthrough, cuts of the rate.
@@ -22,7 +22,7 @@ from wheeltapper.study.outcome import Curve
 ABOUT = "learning"
 LIVE = False
 EDGES = (0.3, 0.55, 0.7, 0.85, 0.95, 1.05)
-BAND = (0.7, None)
+BAND = (0.55, None)
 
 
 def observe(steady_curve: Curve) -> Reading | Unknown:

@@ -258,7 +258,9 @@ class _Book:
         self.confirmed = confirmed
         self.pinned = pinned
         self.knobs: Knobs | None = study_of(diagnosis).maybe("knobs")
-        self.evaluation = sum(c.probability for c in diagnosis.causes if areas().get(c.id) == "evaluation")
+        known = {c.id: c.probability for c in diagnosis.causes if c.id != SOMETHING_ELSE}
+        of_evaluation = sum(p for id_, p in known.items() if areas().get(id_) == "evaluation")
+        self.evaluation = of_evaluation / max(sum(known.values()), 1e-9)  # of what has a name
         self.unread = [f for f in diagnosis.findings if f.id in UNREAD]
         self.deaf = [(f, pattern) for f in diagnosis.findings for pattern in DEAF.get(f.id, ())]
 

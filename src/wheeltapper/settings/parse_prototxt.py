@@ -15,8 +15,8 @@ _GAP = re.compile(r"(?:[\s,;]|#[^\n]*)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,120}")
 _OPEN = re.compile(r"\s*:?\s*[{<]")
 _VALUE = re.compile(r"\s*:\s*(\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\[[^\]]{0,5000}\]|[^\s,;{}#]+)")
-_BLOCK = re.compile(r"^\s*[A-Za-z_]\w*\s*:?\s*\{\s*(?:#.*)?$", re.M)
-_PAIR = re.compile(r"^\s*[A-Za-z_]\w*\s*:\s*[^\s{\[]", re.M)
+_BLOCK = re.compile(r"^[ \t]*+[A-Za-z_]\w*+[ \t]*+:?[ \t]*+\{[ \t]*+(?:#.*)?$", re.M)
+_PAIR = re.compile(r"^[ \t]*+[A-Za-z_]\w*+[ \t]*+:[ \t]*+[^\s{\[]", re.M)
 
 
 def looks_like_prototxt(text: str) -> bool:

@@ -24,6 +24,7 @@ If the part is kept so that old checkpoints load.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from wheeltapper.finding import Finding
@@ -39,6 +40,8 @@ DECIDES = True
 TAKES_OVER = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "update", "soft_update", "update_parameters", "polyak_update", "_foreach_lerp_"}
 WEIGHTED = PARAMETER_LAYERS | {"LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell", "GRUCell", "BatchNorm1d", "BatchNorm2d", "LayerNorm"}
 
+AVERAGE = re.compile(r"(?i)ema|avg|averag|shadow|swa")
+
 
 def check(code: Code) -> Iterator[Finding]:
     story = code.story
@@ -52,6 +55,9 @@ def check(code: Code) -> Iterator[Finding]:
             yield code.finding(ID, text, *([part.node] if part.node is not None else []), *places)
             return
     for network, write in _kept_up(story) if not story.uncalled else ():
+        named = " ".join(ast.unparse(v.node) for v in (write, network, *write.args) if isinstance(v.node, ast.expr | ast.stmt))
+        if AVERAGE.search(named) or AVERAGE.search(" ".join(code.program.entry.lines[max(0, getattr(network.node, "lineno", 1) - 1) :][:1])):
+            continue  # an average is kept for after the training
         text = "This network is kept up to date and nothing ever asks it."
         bootstraps = [loss for _, loss in story.backwards]
         yield code.seen(ID, text, write, network, *_where_its_source_answers(story, network), *bootstraps[:1])

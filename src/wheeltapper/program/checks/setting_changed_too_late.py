@@ -30,7 +30,7 @@ from wheeltapper.program.program import callee, dotted_name
 from wheeltapper.program.reading import Code
 
 ID = "setting-changed-too-late"
-CAUSE: str | None = "schedule-not-applied"
+CAUSE: str | None = "schedule-never-decays"
 DECIDES = True
 
 SHOWS = {"print", "info", "log", "format", "set_postfix", "add_scalar", "write", "append", "writerow", "round"}

@@ -306,7 +306,7 @@ class Player(Evaluator):
                 if key is not None and base.op in ("dict", "space"):
                     self._set(base, key, value)
                 elif isinstance(holder, ast.Name | ast.Attribute) and base.op not in ("dict", "list", "obj", "lib"):
-                    self.assign(_stored(holder), made, env) if isinstance(holder, ast.Name) else self._set_quietly(
+                    self.assign(holder, made, env) if isinstance(holder, ast.Name) else self._set_quietly(
                         holder, made, env
                     )
 
@@ -447,9 +447,4 @@ def _loaded(target: Any) -> ast.expr:
             return ast.Attribute(value, attr, ast.Load())
         case ast.Subscript(value=value, slice=index):
             return ast.Subscript(value, index, ast.Load())
-    assert isinstance(target, ast.expr)
-    return target
-
-
-def _stored(holder: ast.expr) -> ast.expr:
-    return holder
+    return target if isinstance(target, ast.expr) else ast.Constant(None)

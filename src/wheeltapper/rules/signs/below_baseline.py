@@ -39,6 +39,7 @@ from wheeltapper.study.curves import Task
 
 ID = "below-baseline"
 LIVE = True
+DECIDES = True
 BICUBIC = 26.0  # dB; the low end of bicubic x2 on photographs (CASES §2.1: 29 to 34)
 LATE = 4  # evaluations: fewer below the line could be the first ones of a network that starts at random
 GREY = 20.0  # dB; above what a constant image reaches (10 to 19)

@@ -24,7 +24,7 @@ from wheeltapper.settings.words import word_set, words_of
 Grade = Literal["hint", "range", "edge"]
 MOST = 1_500  # settings that are looked at
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CALL = re.compile(r"\s*dict\(.*\)\s*\Z", re.S)
+_CALL = re.compile(r"\s*+dict\([^\n]*\)\s*+\Z")
 _LIST = re.compile(r"\s*[-+.\deE]+(?:\s*,\s*[-+.\deE]+)+\s*\Z")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 GROUPS = word_set("optim optimizer optimizers model models data dataset datasets scheduler lr_scheduler loss trainer train network callbacks")
